@@ -37,6 +37,7 @@ from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked, moved_part
 from placewise.advisor.forms.same_code import is_same_launch
 from placewise.advisor.forms.timing import corrections_of, ratio_of_times, time_form
+from placewise.advisor.forms.undone_forms import with_undone
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import writable, write_form
 from placewise.advisor.prepare import Prepared, Profiling, prepare
@@ -76,6 +77,7 @@ def advise(
     demand: Demand = DEMAND,
     chooser: Chooser = Chooser.TIMELINE,
     profiling: Profiling = Profiling.FULL,
+    undo: bool = True,
     clock: str | float | None = None,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
@@ -88,8 +90,9 @@ def advise(
     file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
     for the predicted ones and correct those of the other placements. ``demand`` says how probable
     and how large a gain must be to recommend a move; ``chooser`` who chooses it, in which case
-    neither counts; ``profiling`` how much of the launch is traced. ``clock`` is the SMs' in MHz,
-    ``"base"`` or ``"boost"``; None: not known. ``nvrtc`` replaces the case's own compiler.
+    neither counts; ``profiling`` how much of the launch is traced; ``undo`` whether constant
+    and shared arrays of the source itself are tried in global memory. ``clock`` is the SMs' in
+    MHz, ``"base"`` or ``"boost"``; None: not known. ``nvrtc`` replaces the case's own compiler.
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
     ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
     bad input.
@@ -129,6 +132,10 @@ def advise(
         present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
     if chooser is Chooser.TIMELINE:
         chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
+        if undo and finalists:
+            present, undone = with_undone(prepared, present, progress)
+            chosen += range(len(options), len(options) + len(undone))
+            options += undone
         best = recommended([options[at] for at in chosen], present, machine, demand)
     else:
         placements = chosen_placements(chooser, prepared)

@@ -245,6 +245,21 @@ class ArrayUse:
 
 
 @dataclass(frozen=True)
+class DeclaredConstant:
+    """A ``__constant__`` variable that the source declares."""
+
+    name: str
+    start: int
+    end: int
+    """The word ``__constant__`` in its declaration; 0 and 0 where it is not in the file's text."""
+    line: int
+    obstacle: str | None = None
+    """Why its declaration cannot be changed."""
+    is_device: bool = False
+    """``__device__`` stands in its declaration, too."""
+
+
+@dataclass(frozen=True)
 class SourceView:
     """The kernel definition as libclang sees it."""
 
@@ -272,6 +287,10 @@ class SourceView:
     """Places of its prototypes in included files, ``header.h:12``."""
     chunk_plans: tuple[ChunkPlan, ...] = ()
     """Ways to run loops in chunks, with shared tiles of arrays that are only read."""
+    constants: tuple[DeclaredConstant, ...] = ()
+    """``__constant__`` variables that the kernel, or a device function of its file, names."""
+    shared: tuple[str, ...] = ()
+    """Names of the shared arrays that the kernel's body declares."""
     inlined: InlinedView | None = None
     """The source with calls of device functions written out, where arrays can be followed further
     so. Its arrays have ``inlined`` set."""

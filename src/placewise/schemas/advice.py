@@ -168,7 +168,8 @@ class Option(TypedDict):
     predicted_ms: float | None
     """Predicted time, or the measured time of the present form times `ratio` if one was given."""
     memory_ratio: float
-    """Memory time over the present placement's, by the trace of the present form."""
+    """Memory time over the present placement's, by the trace of the present form; 1 for a constant
+    or shared array of the source itself, which the trace does not have."""
     timed: FormTime | None
     """The form's own time; null where it was not timed."""
     prediction: Prediction

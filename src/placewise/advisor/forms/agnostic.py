@@ -10,6 +10,7 @@ from placewise.advisor.advice import Verification
 from placewise.advisor.advise import advise
 from placewise.advisor.forms.agnostic_settings import covering_settings, settings_count
 from placewise.advisor.forms.carve_out import with_carve_out
+from placewise.advisor.forms.undone_forms import global_space
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.predictions.moved_counters import check_arrays, check_spaces
 from placewise.advisor.prepare import Prepared, prepare
@@ -23,6 +24,7 @@ from placewise.progress import Progress, silent
 from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.agnostic import AgnosticForm, write_agnostic
 from placewise.rewriter.agnostic.form import WantedVersion
+from placewise.rewriter.undone import undo
 from placewise.space import Placement
 
 VERSIONS = 5
@@ -121,9 +123,11 @@ def write_placement(
     known = load_machine(machine)
     check_spaces(moves, known)
     prepared = prepare(_with_compiler(load_case(case), nvrtc), known, progress)
-    placement = _legal(prepared, moves, chunk)
-    progress("rewriting and verifying", 0, 0)
-    rewritten = rewrite(prepared.case, placement, known, prepared.view)
+    rewritten = _undone(prepared, moves)
+    if rewritten is None:
+        placement = _legal(prepared, moves, chunk)
+        progress("rewriting and verifying", 0, 0)
+        rewritten = rewrite(prepared.case, placement, known, prepared.view)
     found = verify(rewritten, prepared.case, prepared.execution)
     if not found.identical:
         raise UnsupportedError(
@@ -185,6 +189,28 @@ def _with_compiler(case: Case, nvrtc: str | None) -> Case:
     return case if nvrtc is None else replace(case, options=replace(case.options, nvrtc=nvrtc))
 
 
+def _undone(prepared: Prepared, moves: Mapping[str, str]) -> Rewritten | None:
+    """A constant or shared array of the source itself in global memory, where ``moves`` names one
+    that the kernel's arguments do not have. Raises CaseError for another space, or for a second
+    move."""
+    own = {one.name for one in prepared.view.constants} | set(prepared.view.shared)
+    own -= {use.name for use in prepared.view.arrays}
+    named = [array for array in moves if array in own]
+    if not named:
+        return None
+    place = f"--place {named[0]}={moves[named[0]]}"
+    to = global_space(prepared.machine)
+    if moves[named[0]] != to:
+        raise CaseError(
+            f"the source declares it itself; it can go back to {to}, nowhere else", where=place
+        )
+    if len(moves) > 1:
+        raise CaseError(
+            "it moves alone: the other arrays can follow in the source that is written", where=place
+        )
+    return undo(prepared.case, prepared.view, named[0], to)
+
+
 def _legal(prepared: Prepared, moves: Mapping[str, str], chunk: int | None) -> Placement:
     """The placement of ``moves``; raises CaseError with the option of the move that is not
     legal."""
@@ -216,7 +242,7 @@ def _wanted(
     others: list[tuple[float, Placement, Machine]] = []
     notes: list[str] = []
     for machine in machines:
-        advice = advise(case, machine, progress=progress)
+        advice = advise(case, machine, undo=False, progress=progress)
         now = advice.present.placement
         chosen = advice.recommended
         if chosen is None:

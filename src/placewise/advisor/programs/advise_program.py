@@ -65,7 +65,7 @@ def advise_program(
             progress(f"launch {step.title}: {what}", done, total)
 
         advice = advise(
-            step.case, machine, finalists=finalists, demand=demand, nvrtc=nvrtc,
+            step.case, machine, finalists=finalists, demand=demand, undo=False, nvrtc=nvrtc,
             instruction_limit=instruction_limit, progress=tell,
         )  # fmt: skip
         timed = advice.present.timed

@@ -14,6 +14,7 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import (
     AccessPlace,
     ArrayUse,
+    DeclaredConstant,
     InlinedView,
     Member,
     Parameter,
@@ -28,7 +29,7 @@ from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import Node, shared_arrays
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.kernel.view.written_out import (
     expand_macros,
@@ -173,11 +174,24 @@ def _view(
         returns_early=_first_return(kernel.body),
         has_barrier=_synchronises(kernel),
         constant_bytes=kernel.constant_bytes,
+        constants=_named_constants(kernel),
+        shared=shared_arrays(kernel.body),
         shared_bytes=kernel.shared_bytes,
         in_namespace=kernel.in_namespace,
         prototypes=tuple(p.parameters for p in kernel.prototypes if p.parameters),
         declared_in=tuple(p.where for p in kernel.prototypes if not p.parameters),
     )
+
+
+def _named_constants(kernel: ParsedKernel) -> tuple[DeclaredConstant, ...]:
+    """The ``__constant__`` variables that the kernel or a function of its file names."""
+    named = {
+        n.name
+        for function in (kernel.body, *kernel.functions)
+        for n in function.walk()
+        if n.kind == "DECL_REF_EXPR"
+    }
+    return tuple(c for c in kernel.constants if c.name in named)
 
 
 def parameter_of(node: Node) -> Parameter:

@@ -6,6 +6,7 @@ these is ``a[first + i]``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from placewise.errors import UnsupportedError
@@ -17,14 +18,14 @@ from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.tiles.chunks import changed_argument
 from placewise.kernel.view.tiles.tile import make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import Node, is_shared, shared_arrays
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
+from placewise.kernel.view.written_out.pointer_roots import changes
+from placewise.space import Way
 
 _BARRIER = "__syncthreads"
+_WIDE = 1 << 31
 _EXITS = frozenset({"RETURN_STMT", "GOTO_STMT", "INDIRECT_GOTO_STMT", "ASM_STMT", "MS_ASM_STMT"})
-_CONDITIONAL = frozenset(
-    {"IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT", "SWITCH_STMT", "LAMBDA_EXPR"}
-)
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,11 @@ class StagedTile:
     """
     declaration: tuple[int, int]
     fill: tuple[int, int]
+    barrier: tuple[int, int] | None
+    """The barrier behind the fill, where nothing else needs it."""
     reads: tuple[tuple[int, int, int, int], ...]
     """Of each read: start and end, and those of its index."""
     line: int
-
-
-def shared_tiles(kernel: ParsedKernel) -> tuple[str, ...]:
-    """Names of the shared arrays that the kernel's body declares."""
-    return tuple(dict.fromkeys(n.name for n in kernel.body.walk() if _is_shared(n)))
 
 
 def staged_tile(case: Case, view: SourceView, name: str) -> StagedTile:
@@ -79,12 +77,12 @@ class _Staged:
         self.kernel = kernel
         self.text = kernel.text
         self.view = view
-        found = [n for n in kernel.body.walk() if _is_shared(n) and n.name == name]
+        found = [n for n in kernel.body.walk() if is_shared(n) and n.name == name]
         if len(found) != 1:
             raise UnsupportedError(
                 f"kernel '{case.kernel}' has no shared array '{name}' of its own",
                 where=case.filename,
-                hint=f"its shared arrays: {', '.join(shared_tiles(kernel)) or 'none'}",
+                hint=f"its shared arrays: {', '.join(shared_arrays(kernel.body)) or 'none'}",
             )
         self.declaration = found[0]
         self.statements = kernel.body.children
@@ -94,20 +92,22 @@ class _Staged:
     def tile(self) -> StagedTile:
         """The tile, or _NotACopyError."""
         declared = self.declared()
-        store, fill, reads = self.uses()
-        source = store.children[1].bare()
+        store, fill, barrier, reads = self.uses()
+        source = store.children[-1].bare()
         array, index = self.source_of(source)
         self.check_alone(fill)
         first = self.values.value(index) - self.values.value(store.children[0].bare().children[1])
-        if not first.uniform or self.values.jumps or changed_argument(self.values):
+        plain = first.uniform and not self.values.jumps
+        self.check_names(array, first.text if plain else "", store)
+        if not plain or changed_argument(self.values):
             raise _NotACopyError(f"it is no plain copy of a piece of '{array}'", store)
-        self.check_names(array, first.text, store)
         return StagedTile(
             name=self.declaration.name,
             array=array,
             first=first.text,
             declaration=declared,
             fill=self.with_semicolon(fill),
+            barrier=self.idle_barrier(barrier),
             reads=tuple(self.read(node) for node in reads),
             line=self.declaration.line,
         )
@@ -123,8 +123,9 @@ class _Staged:
             raise _NotACopyError("its declaration comes from a macro", node)
         return self.with_semicolon(statement)
 
-    def uses(self) -> tuple[Node, Node, list[Node]]:
-        """The store that fills the tile, the statement of the body that does so, and the reads."""
+    def uses(self) -> tuple[Node, Node, Node, list[Node]]:
+        """The store that fills the tile, the statement of the body that does so, the barrier behind
+        it, and the reads."""
         stores: list[Node] = []
         reads: list[Node] = []
         for node in self.kernel.body.walk():
@@ -138,12 +139,19 @@ class _Staged:
             if access is None or access.kind != "ARRAY_SUBSCRIPT_EXPR":
                 raise _NotACopyError("used as a pointer", node)
             outer = access
-            while outer.parent is not None and outer.parent.kind == "PAREN_EXPR":
+            while outer.parent is not None and outer.parent.kind in (
+                "PAREN_EXPR", "MEMBER_REF_EXPR",
+            ):  # fmt: skip
                 outer = outer.parent
             above = outer.parent
-            if above is not None and above.operator == "=" and above.children[0] is outer:
+            is_target = above is not None and _assigns(above) and above.children[0] is outer
+            if above is not None and is_target and outer.bare() is access:
                 stores.append(above)
-            elif above is not None and above.kind == "UNEXPOSED_EXPR":
+            elif (
+                above is not None
+                and above.kind == "UNEXPOSED_EXPR"
+                and (above.type_kind != "POINTER")
+            ):
                 reads.append(access)  # turned into a value
             else:
                 raise _NotACopyError("changed or passed on", node)
@@ -157,62 +165,55 @@ class _Staged:
         early = next((r for r in reads if r.start < barrier.end), None)
         if early is not None:
             raise _NotACopyError("read before the barrier behind its fill", early)
-        return stores[0], fill, reads
+        return stores[0], fill, barrier, reads
 
     def fill_of(self, store: Node) -> Node:
-        """The statement of the kernel's body that fills the tile, by all threads: the store itself
-        or a plain loop around it."""
+        """The statement of the kernel's body that fills the tile: the store itself or a plain loop
+        around it. What it stores is the array's element by the tile's index, whoever stores it."""
         statement = store
         for outer in store.above():
             if outer is self.kernel.body:
                 break
             if outer.kind == "COMPOUND_STMT" and len(outer.children) == 1:
                 continue
-            is_loop = outer.kind == "FOR_STMT" and statement is store
-            if not is_loop:
+            if outer.kind != "FOR_STMT" or statement is not store:
                 raise _NotACopyError("filled under a condition, in a loop or beside others", store)
             statement = outer
+        declared = {n.id for n in statement.walk() if n.kind == "VAR_DECL"}
+        for node in statement.walk():
+            changed = changes(node) and node is not store
+            if changed and node.children[0].bare().target not in declared:
+                raise _NotACopyError("its fill changes other variables", node)
+            if node.kind in ("CALL_EXPR", "LAMBDA_EXPR") and node is not store:
+                raise _NotACopyError("its fill calls a function", node)
         at = next(n for n, s in enumerate(self.statements) if s is statement)
         for earlier in self.statements[:at]:
             leaves = next((n for n in earlier.walk() if n.kind in _EXITS), None)
             if leaves is not None:
                 raise _NotACopyError("threads may leave before they fill their part", leaves)
-        if statement is store:
-            self.check_every_thread(store.children[0].bare().children[1], store)
-        else:
-            self.check_loop(statement, store)
         return statement
 
-    def check_every_thread(self, index: Node, store: Node) -> None:
-        """Raise unless threads of a row of a block fill consecutive elements."""
-        value = self.values.value(index)
-        keys = {a.key for a in value.atoms}
-        if not (keys and all(k.startswith("threadIdx") for k in keys)):
-            raise _NotACopyError("not filled by the threads in their order", store)
-
-    def check_loop(self, loop: Node, store: Node) -> None:
-        """Raise unless the loop's header only counts."""
-        body = loop.children[-1]
-        counted = store.children[0].bare().children[1].bare()
-        declared = [n for n in loop.walk() if n.kind == "VAR_DECL"]
-        if len(declared) != 1 or counted.target != declared[0].id:
-            raise _NotACopyError("its fill is no plain loop", store)
-        for node in loop.walk():
-            if node.kind == "CALL_EXPR" or (node.kind in _CONDITIONAL and node is not loop):
-                raise _NotACopyError("its fill is no plain loop", store)
-        changed = [n for n in body.walk() if n.target == declared[0].id and _is_changed(n)]
-        if changed:
-            raise _NotACopyError("its fill is no plain loop", store)
-
     def barrier_behind(self, fill: Node) -> Node:
-        """The barrier right behind the fill, among the statements of the body."""
-        at = next(n for n, s in enumerate(self.statements) if s is fill)
-        for statement in self.statements[at + 1 :]:
-            if statement.kind == "CALL_EXPR" and statement.name == _BARRIER:
+        """The first barrier behind the fill, among the statements of the body."""
+        for statement in self.statements:
+            call = statement.bare()
+            if statement.start >= fill.end and call.kind == "CALL_EXPR" and call.name == _BARRIER:
                 return statement
-            if any(n.kind in _EXITS or n.kind in _CONDITIONAL for n in statement.walk()):
-                break
-        raise _NotACopyError("no barrier follows its fill", fill)
+        raise _NotACopyError("no barrier of all threads follows its fill", fill)
+
+    def idle_barrier(self, barrier: Node) -> tuple[int, int] | None:
+        """The barrier, where nothing but the tile needed it."""
+        calls = [n for n in self.kernel.body.walk() if n.kind == "CALL_EXPR"]
+        own = {f.id for f in self.kernel.functions}
+        waits = [n for n in calls if "sync" in n.name or n.target in own]
+        stored = any(
+            a.kind != "load" and a.start < barrier.start for u in self.view.arrays
+            for a in u.accesses
+        )  # fmt: skip
+        hidden = any(u.written and u.obstacle(Way.KERNEL_BUFFER) for u in self.view.arrays)
+        if len(waits) > 1 or len(shared_arrays(self.kernel.body)) > 1 or stored or hidden:
+            return None
+        return self.with_semicolon(barrier)
 
     def source_of(self, source: Node) -> tuple[str, Node]:
         """The array that the tile copies, and the index there."""
@@ -226,6 +227,8 @@ class _Staged:
         use = named[parameter.name]
         if use.written or use.reassigned or "volatile" in parameter.type:
             raise _NotACopyError(f"the kernel changes '{parameter.name}'", source)
+        if use.elements >= _WIDE:
+            raise _NotACopyError(f"indices of '{parameter.name}' need 64 bits", source)
         element = self.declaration.type.partition("[")[0].strip()
         if element != element_type(parameter):
             raise _NotACopyError(f"its elements are not those of '{parameter.name}'", source)
@@ -238,17 +241,12 @@ class _Staged:
 
     def check_names(self, array: str, first: str, store: Node) -> None:
         """Raise where a local variable hides what the new reads name."""
+        words = {array, *re.findall(r"[A-Za-z_]\w*", first)}
         for node in self.kernel.body.walk():
-            if node.kind in ("VAR_DECL", "PARM_DECL") and (node.name == array or node.name in first):
-                if node.name and self.is_word_of(node.name, array, first):
-                    raise _NotACopyError(f"'{node.name}' has another meaning there", node)
-        reason = next((line for line, _ in self.kernel.errors), None)
-        if reason is not None:
+            if node.kind in ("VAR_DECL", "PARM_DECL") and node.name in words:
+                raise _NotACopyError(f"'{node.name}' has another meaning here", node)
+        if self.kernel.errors:
             raise _NotACopyError("the parser does not understand all of the file", store)
-
-    def is_word_of(self, name: str, array: str, first: str) -> bool:
-        words = "".join(c if c.isalnum() or c == "_" else " " for c in first).split()
-        return name == array or name in words
 
     def read(self, access: Node) -> tuple[int, int, int, int]:
         place = term_place(IndexTerm(1, access.children[1]), self.text)
@@ -268,19 +266,6 @@ class _Staged:
         return statement.start, end + blank + 1
 
 
-def _is_shared(node: Node) -> bool:
-    return node.kind == "VAR_DECL" and any(c.kind == "CUDASHARED_ATTR" for c in node.children)
-
-
-def _is_changed(node: Node) -> bool:
-    around = node.parent
-    while around is not None and around.kind == "PAREN_EXPR":
-        around = around.parent
-    if around is None:
-        return False
-    if around.kind == "UNARY_OPERATOR":
-        return around.operator in ("++", "--", "p++", "p--", "&")
-    is_target = bool(around.children) and around.children[0] is node
-    return is_target and (
-        around.operator == "=" or around.kind == "COMPOUND_ASSIGNMENT_OPERATOR"
-    )
+def _assigns(node: Node) -> bool:
+    """Whether a node assigns, of numbers or of structs."""
+    return node.operator == "=" or (node.kind == "CALL_EXPR" and node.name == "operator=")

@@ -62,7 +62,7 @@ def find_chunk_plans(
     ``synchronises``: the kernel has barriers of its own; then all threads must reach the loops
     without a change, as a barrier under a flag would wait for ever.
     """
-    if values.jumps or not arrays or _changed_argument(values):
+    if values.jumps or not arrays or changed_argument(values):
         return ()
     loops = _countable(kernel, values)
     if not loops:
@@ -74,7 +74,7 @@ def find_chunk_plans(
     return tuple(p for p in plans if p is not None and not (synchronises and p.guards))
 
 
-def _changed_argument(values: Values) -> bool:
+def changed_argument(values: Values) -> bool:
     """Whether a scalar argument changes in the body, or a local variable hides one: tiles' texts
     name arguments as they are at the kernel's entry."""
     names = {p.name for p in values.parameters.values()}

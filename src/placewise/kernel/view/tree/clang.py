@@ -19,7 +19,9 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
+from placewise.kernel.source import DeclaredConstant
 from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_bytes
+from placewise.kernel.view.tree.constants import declared_constants
 from placewise.kernel.view.tree.deep_stack import with_deep_stack
 from placewise.kernel.view.tree.included_kernel import IncludedKernelError
 from placewise.kernel.view.tree.macros import MacroUse, macro_uses
@@ -92,6 +94,8 @@ class ParsedKernel:
     """Macros that the body uses."""
     records: tuple[DeclaredRecord, ...] = ()
     """The structs that parameters point to."""
+    constants: tuple[DeclaredConstant, ...] = ()
+    """``__constant__`` variables outside of functions."""
 
     @property
     def redeclared(self) -> str | None:
@@ -276,6 +280,11 @@ class _Reader:
             identifiers=self.identifiers(cursor),
             macros=macro_uses(others, self.case.filename, body.start, body.end, self.offset),
             records=tuple(declared_records(cursor)),
+            constants=tuple(
+                declared_constants(
+                    others, self.case.source.encode(), self.offset, self.case.filename
+                )
+            ),
         )
 
     def node(self, cursor: Any, parent: Node | None, depth: int = 0) -> Node:

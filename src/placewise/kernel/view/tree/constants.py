@@ -23,7 +23,9 @@ def declared_constants(
         file, line = cursor.location.file, cursor.location.line
         if file is None or file.name != filename:
             name = "" if file is None else file.name
-            found.append(DeclaredConstant(cursor.spelling, 0, 0, line, f"declared in {name}:{line}"))
+            found.append(
+                DeclaredConstant(cursor.spelling, 0, 0, line, f"declared in {name}:{line}")
+            )
             continue
         found.append(_located(cursor.spelling, text, offset(cursor.location), line))
     for one in found:
@@ -40,7 +42,9 @@ def _located(name: str, text: bytes, at: int, line: int) -> DeclaredConstant:
     first = max(text.rfind(end, 0, at) for end in (b";", b"}", b"#")) + 1
     statement = text[first:at]
     if statement.count(_KEYWORD) != 1 or text[at : at + len(name.encode())] != name.encode():
-        return DeclaredConstant(name, 0, 0, line, f"its declaration comes from a macro (line {line})")
+        return DeclaredConstant(
+            name, 0, 0, line, f"its declaration comes from a macro (line {line})"
+        )
     start = first + statement.index(_KEYWORD)
     end = start + len(_KEYWORD)
     if b"extern" in statement.replace(b'extern "C"', b"").split():

@@ -58,3 +58,13 @@ class Node:
     def within(self, other: Node) -> bool:
         """Whether this node is ``other`` or below it."""
         return self is other or any(node is other for node in self.above())
+
+
+def is_shared(node: Node) -> bool:
+    """Whether a node declares a variable in shared memory."""
+    return node.kind == "VAR_DECL" and any(c.kind == "CUDASHARED_ATTR" for c in node.children)
+
+
+def shared_arrays(body: Node) -> tuple[str, ...]:
+    """Names of the shared variables that a kernel's body declares."""
+    return tuple(dict.fromkeys(n.name for n in body.walk() if is_shared(n)))

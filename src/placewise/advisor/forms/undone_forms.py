@@ -1,0 +1,85 @@
+"""Constant and shared arrays of the source itself, tried in global memory.
+
+Huang and Li (2017, Table IV) move arrays out of constant and shared memory, too: a program written
+for an old GPU may be faster without a memory that paid there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from placewise.advisor.advice import Option
+from placewise.advisor.forms.timing import ratio_of_times, time_form
+from placewise.advisor.forms.verify import verify
+from placewise.advisor.prepare import Prepared
+from placewise.errors import PlacewiseError
+from placewise.kernel.cases.case import Language
+from placewise.kernel.cases.prepare_case import compile_case
+from placewise.kernel.source import SourceView
+from placewise.machine import Machine
+from placewise.progress import Progress
+from placewise.rewriter.undone import undo
+from placewise.space import Placement, Way
+
+_MOST = 4
+"""Arrays of a kernel that are tried."""
+
+
+def own_arrays(view: SourceView, machine: Machine) -> dict[str, str]:
+    """Space, as the machine calls it, of each array that the source itself has put into constant or
+    shared memory."""
+    constant = next((s.name for s in machine.spaces if s.way.facts.host_filled), "constant")
+    shared = next((s.name for s in machine.spaces if s.way.facts.per_block), "shared")
+    found = {one.name: constant for one in view.constants if one.obstacle is None}
+    found |= dict.fromkeys(view.shared, shared)
+    return {
+        name: space for name, space in found.items() if all(name != u.name for u in view.arrays)
+    }
+
+
+def global_space(machine: Machine) -> str:
+    """What the machine calls the space of arrays that are indexed as they come."""
+    return next((s.name for s in machine.spaces if s.way is Way.DIRECT), "global")
+
+
+def with_undone(
+    prepared: Prepared, present: Option, progress: Progress
+) -> tuple[Option, list[Option]]:
+    """The present form, its placement with the source's own arrays in it, and an option for each of
+    these that can be in global memory and was proven and timed there.
+
+    A model of memory traffic does not judge them: the trace has no such array.
+    """
+    machine = prepared.machine
+    if prepared.case.language is not Language.CUDA or present.rerun is None:
+        return present, []
+    found: list[Option] = []
+    moved: dict[str, str] = {}
+    for name, space in list(own_arrays(prepared.view, machine).items())[:_MOST]:
+        try:
+            rewritten = undo(prepared.case, prepared.view, name, global_space(machine))
+            kernel = compile_case(rewritten.case)
+        except PlacewiseError:
+            continue
+        progress("rewriting, verifying and timing", len(found), len(found) + 1)
+        verification = verify(rewritten, prepared.case, prepared.execution, kernel)
+        timed = time_form(kernel, rewritten.case, machine, corrected=prepared.corrected)
+        rerun = ratio_of_times(timed, present.timed)
+        if not verification.identical or rerun is None:
+            continue
+        moved[name] = space
+        found.append(
+            Option(
+                placement=Placement((*present.placement.spaces, *rewritten.placement.spaces)),
+                prediction=present.prediction,
+                traffic=present.traffic,
+                measured_ms=present.measured_ms,
+                rewritten=rewritten,
+                verification=verification,
+                timed=timed,
+                beside=present.timed,
+                rerun=rerun,
+            )
+        )
+    placement = Placement((*present.placement.spaces, *moved.items()), present.placement.chunk)
+    return replace(present, placement=placement), found

@@ -1,0 +1,91 @@
+"""Arrays that the source itself has put into constant or shared memory, back in global memory.
+
+``__constant__ float w[9];`` becomes ``__device__ float w[9];``, which the host fills by the same
+call. A shared tile that only copies a piece of an array goes, and its reads read the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.source import SourceView
+from placewise.kernel.view.staged import StagedTile, staged_tile
+from placewise.rewriter.draft import Draft
+from placewise.rewriter.rewrite import with_line_ends_of
+from placewise.rewriter.rewritten import Rewritten
+from placewise.rewriter.signature import insert_notes
+from placewise.rewriter.text import Render
+from placewise.space import Placement
+
+
+def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
+    """The case with its ``__constant__`` variable or shared tile ``name`` in global memory, which
+    the machine calls ``space``.
+
+    Raises UnsupportedError, with the line and the reason, where the source cannot be written so.
+    """
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
+        )
+    case = bind_names(case, view)
+    draft = Draft.start(case, view)
+    if any(one.name == name for one in view.constants):
+        _undo_constant(draft, name, space)
+    else:
+        _undo_tile(draft, staged_tile(case, view, name), space)
+    insert_notes(draft, "Placed by Placewise:")
+    source = with_line_ends_of(case.source, draft.text.finish())
+    return Rewritten(
+        placement=Placement.of({name: space}),
+        case=replace(case, source=source),
+        host="\n".join(draft.host) + "\n",
+        edits=tuple(draft.edits),
+    )
+
+
+def _undo_constant(draft: Draft, name: str, space: str) -> None:
+    one = next(c for c in draft.view.constants if c.name == name)
+    if one.obstacle is not None:
+        raise UnsupportedError(
+            f"'{name}' cannot go back to global memory: {one.obstacle}", where=draft.case.filename
+        )
+    draft.text.replace(one.start, one.end, "" if one.is_device else "__device__")
+    draft.notes.append(f"{name}: {space} (__device__)")
+    draft.edits.append(f"{name}: __constant__ becomes __device__ (line {one.line})")
+    draft.host.append(f"// {name}: filled by cudaMemcpyToSymbol, as before")
+
+
+def _undo_tile(draft: Draft, tile: StagedTile, space: str) -> None:
+    for start, end in (tile.declaration, tile.fill, *([tile.barrier] if tile.barrier else [])):
+        draft.text.replace(*_whole_line(draft.text.text, start, end), "")
+    for start, end, first, last in tile.reads:
+        draft.text.replace(start, end, _direct(tile, first, last))
+    draft.notes.append(f"{tile.name}: {space} (its reads read {tile.array})")
+    draft.edits.append(
+        f"{tile.name}: the shared copy goes (line {tile.line}); {len(tile.reads)} reads go to "
+        f"{tile.array}"
+    )
+    draft.host.append(f"// {tile.name}: the launch stays as it is")
+
+
+def _direct(tile: StagedTile, first: int, last: int) -> Callable[[Render], str]:
+    def make(render: Render) -> str:
+        index = render(first, last)
+        if tile.first == "0":
+            return f"{tile.array}[{index}]"
+        return f"{tile.array}[{tile.first} + ({index})]"
+
+    return make
+
+
+def _whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """A statement with its line, where it stands there alone."""
+    line = text.rfind(b"\n", 0, start) + 1
+    behind = text.find(b"\n", end)
+    alone = not text[line:start].strip() and behind >= 0 and not text[end:behind].strip()
+    return (line, behind + 1) if alone else (start, end)
