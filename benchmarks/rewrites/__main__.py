@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import time
 from typing import Annotated
 
 import typer
@@ -32,15 +33,17 @@ def main(
     programs: Annotated[int, typer.Option(help="How many.", min=1)] = PROGRAMS,
     seed: Annotated[int, typer.Option(help="Seed of the first; the others follow.")] = 1,
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+    seconds: Annotated[float, typer.Option(help="Begin no further program after so long.")] = 1e9,
     show: Annotated[bool, typer.Option("--show", help="Print the programs alone.")] = False,
 ) -> None:
-    """Rewrite, run, compare; print failures, write results/rewrites.json of a full run."""
+    """Rewrite, run, compare; print failures, write results/rewrites.json of a full run, also where
+    ``--seconds`` ended it: it says how many programs were judged."""
     seeds = range(seed, seed + programs)
     if show:
         for number in seeds:
             print(described(make_program(number), (), None))
         return
-    total = Report()
+    total, start = Report(), time.monotonic()
     # Children start afresh, so that what the compilers keep of each program is given back.
     context = multiprocessing.get_context("spawn")
     # An executor of concurrent.futures hangs where it replaces its children (CPython issue 115634).
@@ -52,6 +55,9 @@ def main(
             if done % 50 == 0 or one.failures:
                 print(f"{done} programs, {total.forms} forms, {len(total.failures)} wrong",
                       flush=True)  # fmt: skip
+            if time.monotonic() - start > seconds:
+                pool.terminate()
+                break
     for what, counts in (("not judged", total.skipped), ("not written", total.refused)):
         print(f"{what}:")
         for reason, count in counts.most_common(SHOWN):

@@ -24,6 +24,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Argument, TextureArgument
 from placewise.machine import Machine, load_machine
 from placewise.rewriter import Rewritten, rewrite
+from placewise.rewriter.undone import undo
 from placewise.space import Placement
 
 MACHINES = ("A100", "A100", "H100", "RTX3060", "T4")
@@ -119,9 +120,11 @@ def original(program: Program) -> Original | str:
 
 
 def placements(known: Original) -> Iterator[Placement]:
-    """Each array alone in each legal space, some of them together, and tiles by chunks of a loop,
-    alone and beside moves of other arrays."""
+    """Each array alone in each legal space, some of them together, tiles by chunks of a loop, alone
+    and beside moves of other arrays, and the program's own shared arrays in global memory."""
     legality = known.prepared.legality
+    for array in known.prepared.view.shared:
+        yield Placement(((array, "global"),))
     present = legality.present
     for array in legality.arrays:
         for space in legality.spaces(array):
@@ -185,7 +188,10 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
         return Failure(kind, f"{prepared.machine.name}: {detail}", text)
 
     try:
-        written = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+        if placement.arrays[0] in prepared.view.shared:
+            written = undo(prepared.case, prepared.view, *placement.spaces[0])
+        else:
+            written = rewrite(prepared.case, placement, prepared.machine, prepared.view)
     except UnsupportedError as error:
         report.refused[plain(error.message)] += 1
         return None

@@ -184,11 +184,22 @@ def staged(draw: Draw) -> Statement:
     a, stage = draw.array("table"), draw.local("stage")
     kind = draw.total
     thread = "threadIdx.x" if draw.dims == 1 else "threadIdx.y * blockDim.x + threadIdx.x"
-    entry = [
-        f"__shared__ {kind} {stage}[THREADS];",
-        f"{stage}[{thread}] = {a.name}[({thread}) & 63]{a.element.member};",
-        "__syncthreads();",
-    ]
+    # A copy of its array's own type may be undone; one that converts must stay.
+    if not a.element.member and draw.chance(0.6):
+        kind = "T" if draw.template and a.element.text == "float" else a.element.text
+    filled = f"{stage}[{thread}] = {a.name}[({thread}) & 63]{a.element.member};"
+    fills = [
+        [filled],
+        [f"for (int z = {thread}; z < THREADS; z += THREADS)",
+         f"    {stage}[z] = {a.name}[z & 63]{a.element.member};"],
+        [f"for (int z = {thread}; z < 32; z += THREADS)",
+         f"    {stage}[z] = {a.name}[z + 32]{a.element.member};"],
+        [f"{stage}[{thread} % 64] = {a.name}[{thread} % 64]{a.element.member};"],
+    ]  # fmt: skip
+    at = draw.pick(range(len(fills)))
+    entry = [f"__shared__ {kind} {stage}[THREADS];", *fills[at], "__syncthreads();"]
+    if at >= 2:
+        return draw.statement([f"s += {stage}[({thread} + 1) % 32];"], entry)
     return draw.statement([f"s += {stage}[({thread} + 1) % THREADS];"], entry)
 
 

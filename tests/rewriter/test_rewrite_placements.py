@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from corpus import SAMPLES
 
+from placewise import make_case
+from placewise.advisor.forms.agnostic import write_placement
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import compile_kernel
@@ -118,3 +121,14 @@ def test_the_present_placement_changes_nothing(sample, machine):
     rewritten = rewrite(case, Placement.of(present), machine, view)
     assert rewritten.case.source == case.source
     assert rewritten.edits == ()
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("unsigned char", np.uint8), ("short", np.int16)])
+def test_narrow_texels_are_legal_and_proven(kind, dtype):
+    source = (
+        f"__global__ void k(const {kind} *a, int *o)"
+        "{ int i = threadIdx.x; o[i] = a[i * 7 % 64] * 3 - a[63 - i]; }"
+    )
+    data = np.random.default_rng(1).integers(0, 256, 64).astype(dtype)
+    one = make_case("k", source, [data, np.zeros(64, np.int32)], block=64, grid=1)
+    assert write_placement(one, "A100", {"a": "texture"}).verification.identical

@@ -15,7 +15,6 @@ from placewise.executor.result import Execution
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
-from placewise.kernel.view.elements import texel
 from placewise.machine.machine import Machine, standard_memory
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.space import MemorySpace, Placement, Way
@@ -359,9 +358,6 @@ def _property(
     obstacle = source_obstacle(view, use.name, space.way, writable=space.writable)
     if obstacle:
         return obstacle
-    channels = texel(use.parameter.element_type)
-    if space.way.facts.texels and channels and use.parameter.element_bytes // channels[1] < 4:
-        return "the executor cannot read texels of 8 or 16 bits, so the form could not be proven"
     elements = argument.data.nbytes // max(1, use.parameter.element_bytes)
     if home.size_elements is not None and elements > home.size_elements:
         return f"{elements} elements; {space.name} memory holds {home.size_elements}"

@@ -22,7 +22,7 @@ def case_of(statement):
 @pytest.mark.parametrize("statement", [TERMS, ARMS], ids=["sum", "else if"])
 def test_parameters_are_found_and_the_analysis_says_what_is_too_deep(statement):
     case = case_of(statement)
-    assert [a.name for a in bound_case(case).inputs.arguments] == ["a", "b", "n"]
+    assert [a.name for a in bound_case(case)[0].inputs.arguments] == ["a", "b", "n"]
     with pytest.raises(UnsupportedError, match=f"more than {DEEPEST} levels") as caught:
         analyse_source(case)
     assert caught.value.where.endswith(":3")

@@ -1,7 +1,7 @@
 """Arguments that share memory on the host share it on the device, too.
 
-``k(a, a)``, or ``k(a, a[10:])``, is one array with two pointers into it. Where the kernel writes one
-of them, copies of their own would compute something else than the caller's launch.
+``k(a, a)``, or ``k(a, a[10:])``, is one array with two pointers into it. Where the kernel writes
+one of them, copies of their own would compute something else than the caller's launch.
 """
 
 from __future__ import annotations

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.make_case import is_positional, positional
+from placewise.kernel.cases.overlaps import keep_overlaps
 from placewise.kernel.frontends.numba_kernel import numba_kernel
 from placewise.kernel.frontends.nvrtc import compile_kernel, left_out
 from placewise.kernel.frontends.ptx_kernel import null_scratch, ptx_kernel
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Argument, ArrayArgument, Inputs, ScalarArgument
+from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
 from placewise.kernel.source import ArrayUse, Parameter, SourceView
 from placewise.kernel.view import (
     IncludedKernelError,
@@ -80,7 +79,12 @@ def read_case(case: Case) -> ReadCase:
         host = left_out(case.source, case.filename, case.kernel, case.options)
         notes += (f"left out as host code: {', '.join(host)}",) if host else ()
         bound = bind_names(case, view)
-        return ReadCase(bound, kernel, view, (*notes, *shared_memory(bound.inputs, view)))
+        written = {use.name for use in view.arrays if use.written}
+        inputs, shared = keep_overlaps(bound.inputs, written.__contains__)
+        if inputs is not bound.inputs:
+            bound = replace(bound, inputs=inputs)
+            view = analyse_source(bound)
+        return ReadCase(bound, kernel, view, (*notes, *shared))
     named = named_case(case)
     note = (
         f"the kernel is {case.language}: placements are predicted; those that change how global "
@@ -90,38 +94,22 @@ def read_case(case: Case) -> ReadCase:
     return ReadCase(named, kernel, _opaque_view(named), (note,))
 
 
-def shared_memory(inputs: Inputs, view: SourceView) -> tuple[str, ...]:
-    """Notes on pairs of arrays that share memory on the host and of which the kernel writes one: on
-    the device each gets memory of its own. ``inputs`` have the parameters' names."""
-    written = {use.name for use in view.arrays if use.written}
-    ranges = [(a, *_bytes(a.data)) for a in inputs.arrays if a.data.nbytes and not a.uninitialised]
-    return tuple(
-        f"'{one.name}' and '{two.name}' share memory, and the kernel writes there: each is copied "
-        f"to an array of its own; pass PointerTo('{one.name}', element) for '{two.name}' to keep "
-        "them one"
-        for (one, start, end), (two, first, last) in combinations(ranges, 2)
-        if start < last and first < end and {one.name, two.name} & written
-    )
-
-
-def _bytes(data: NDArray[np.generic]) -> tuple[int, int]:
-    """First and last address of a contiguous array's memory, the last one behind it."""
-    start = int(data.__array_interface__["data"][0])
-    return start, start + data.nbytes
-
-
 def named_case(case: Case) -> Case:
     """``case`` with its arguments in the order and under the names of the kernel's parameters.
 
+    Arrays that share memory share it on the device, where a parameter is no pointer to ``const``.
     A CUDA C++ source whose kernel's definition cannot be read leaves them as they are given. Raises
     CaseError where they do not fit the parameters.
     """
     if case.language is not Language.CUDA:
         return replace(case, inputs=replace(case.inputs, arguments=_named(case)))
     try:
-        return bound_case(case)
+        bound, parameters = bound_case(case)
     except UnsupportedError:
         return case
+    fixed = {p.name for p in parameters if p.type_text.startswith("const ")}
+    inputs, _ = keep_overlaps(bound.inputs, lambda name: name not in fixed)
+    return replace(bound, inputs=inputs)
 
 
 def _for_numba(case: Case, argument: Argument) -> object:

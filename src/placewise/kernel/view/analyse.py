@@ -152,12 +152,14 @@ def _joined(view: SourceView, inlined: InlinedView) -> SourceView:
     return replace(view, arrays=arrays, chunk_plans=(*view.chunk_plans, *plans), inlined=inlined)
 
 
-def bound_case(case: Case) -> Case:
-    """``case`` with its arguments in the order and under the names of the kernel's parameters.
+def bound_case(case: Case) -> tuple[Case, tuple[Parameter, ...]]:
+    """``case`` with its arguments in the order and under the names of the kernel's parameters, and
+    these.
 
     Raises as :func:`analyse_source` does.
     """
-    return bind_parameters(case, tuple(parameter_of(p) for p in parse_parameters(case)))
+    parameters = tuple(parameter_of(p) for p in parse_parameters(case))
+    return bind_parameters(case, parameters), parameters
 
 
 def _view(

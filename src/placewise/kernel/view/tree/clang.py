@@ -40,15 +40,9 @@ _BINARY = (
 _UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
 """Spelling by libclang's CXUnaryOperatorKind; p marks the postfix forms."""
 _CONSTANT_KINDS = frozenset(
-    {
-        "INTEGER_LITERAL",
-        "CHARACTER_LITERAL",
-        "CXX_BOOL_LITERAL_EXPR",
-        "CXX_UNARY_EXPR",
-        "DECL_REF_EXPR",
-        "MEMBER_REF_EXPR",
-    }
-)
+    {"INTEGER_LITERAL", "CHARACTER_LITERAL", "CXX_BOOL_LITERAL_EXPR", "CXX_UNARY_EXPR",
+     "DECL_REF_EXPR", "MEMBER_REF_EXPR"}
+)  # fmt: skip
 _INTEGERS = frozenset(
     {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
      "ULONG", "LONGLONG", "ULONGLONG", "ENUM"}
@@ -280,11 +274,7 @@ class _Reader:
             identifiers=self.identifiers(cursor),
             macros=macro_uses(others, self.case.filename, body.start, body.end, self.offset),
             records=tuple(declared_records(cursor)),
-            constants=tuple(
-                declared_constants(
-                    others, self.case.source.encode(), self.offset, self.case.filename
-                )
-            ),
+            constants=declared_constants(others, self.case, self.offset),
         )
 
     def node(self, cursor: Any, parent: Node | None, depth: int = 0) -> Node:

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
+from placewise.kernel.cases.case import Case
 from placewise.kernel.source import DeclaredConstant
 
 _KEYWORD = b"__constant__"
 
 
 def declared_constants(
-    declarations: Iterable[Any], text: bytes, offset: Callable[[Any], int], filename: str
-) -> Iterator[DeclaredConstant]:
+    declarations: Iterable[Any], case: Case, offset: Callable[[Any], int]
+) -> tuple[DeclaredConstant, ...]:
     """The ``__constant__`` variables among libclang's cursors ``declarations``; ``offset`` says
-    where in ``text`` a location stands. Those of included files come with an obstacle."""
+    where in the case's source a location stands. Those of included files come with an obstacle."""
+    text = case.source.encode()
     found: list[DeclaredConstant] = []
     for cursor in declarations:
         is_constant = any(c.kind.name == "CUDACONSTANT_ATTR" for c in cursor.get_children())
         if cursor.kind.name != "VAR_DECL" or not is_constant:
             continue
         file, line = cursor.location.file, cursor.location.line
-        if file is None or file.name != filename:
-            name = "" if file is None else file.name
-            found.append(
-                DeclaredConstant(cursor.spelling, 0, 0, line, f"declared in {name}:{line}")
-            )
-            continue
-        found.append(_located(cursor.spelling, text, offset(cursor.location), line))
-    for one in found:
-        beside = [o.name for o in found if o is not one and o.start == one.start and o.end]
-        if beside and one.obstacle is None:
-            reason = f"declared beside '{beside[0]}' (line {one.line})"
-            yield DeclaredConstant(one.name, one.start, one.end, one.line, reason)
+        if file is None or file.name != case.filename:
+            reason = f"declared in {'' if file is None else file.name}:{line}"
+            found.append(DeclaredConstant(cursor.spelling, 0, 0, line, reason))
         else:
-            yield one
+            found.append(_located(cursor.spelling, text, offset(cursor.location), line))
+    return tuple(_alone(one, found) for one in found)
+
+
+def _alone(one: DeclaredConstant, found: list[DeclaredConstant]) -> DeclaredConstant:
+    """A variable, with an obstacle where its declaration has others, too."""
+    beside = [o.name for o in found if o is not one and o.start == one.start and o.end]
+    if not beside or one.obstacle is not None:
+        return one
+    return replace(one, obstacle=f"declared beside '{beside[0]}' (line {one.line})")
 
 
 def _located(name: str, text: bytes, at: int, line: int) -> DeclaredConstant:
