@@ -141,7 +141,8 @@ def _group(
             continue
         staged = _staged_bytes(sample_case, dict(group)) if "use_shmem" in changed else 0.0
         run = moved.simulated("huang-li")
-        elsewhere = observe(run, machine, moves, staged_bytes=staged)
+        once = min(staged, float(dict(sample_case.inputs.array_bytes)["input"]))
+        elsewhere = observe(run, machine, moves, staged_bytes=staged, staged_once=once)
         pairs.append(Pair(group, "+".join(changed), forms[0], form, elsewhere))
     return pairs, forms
 

@@ -7,6 +7,7 @@ from placewise.reproduce.event_selection import event_selection
 from placewise.reproduce.hu_liu_tables import hu_liu_tables
 from placewise.reproduce.mei_tables import mei_tables
 from placewise.reproduce.peng_tables import peng_tables
+from placewise.reproduce.placement_tests import placement_tests
 from placewise.reproduce.porple_table4 import porple_table4
 from placewise.reproduce.result import Reproduction, Table
 from placewise.reproduce.speedups.porple_speedups import porple_speedups
@@ -21,6 +22,7 @@ __all__ = [
     "hu_liu_tables",
     "mei_tables",
     "peng_tables",
+    "placement_tests",
     "porple_speedups",
     "porple_table4",
 ]

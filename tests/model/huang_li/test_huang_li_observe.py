@@ -11,7 +11,9 @@ from placewise.model.base import Evidence
 from placewise.model.hu_liu import hu_liu_model
 from placewise.model.huang_li.model import huang_li_model
 from placewise.model.huang_li.observe import observe
+from placewise.model.huang_li.replays import global_passes
 from placewise.model.roofline import roofline_model
+from placewise.model.timeline.pace import l2_bytes_per_cycle
 
 SIZE, WARPS = 4096, 128
 SOURCE = """
@@ -94,3 +96,61 @@ def test_models_answer_and_name_their_parts(launch):
     # 2 × 4 sectors for each warp, one after the other at 32 bytes over the bandwidth.
     hu = hu_liu_model().predict(evidence, MACHINE)
     assert hu.nanoseconds == pytest.approx(8 * WARPS * 32 / bandwidth)
+
+
+NEIGHBOURS = """
+__global__ void neighbours(const float *a, float *b, int step) {
+    int i = (blockIdx.x * blockDim.x + threadIdx.x) * step;
+    float sum = 0;
+    #pragma unroll
+    for (int j = 0; j < 8; ++j) sum += a[i + j + 1];
+    b[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+"""
+
+
+def neighbours(step):
+    arrays = [np.zeros(SIZE * step + 8, np.float32), np.zeros(SIZE, np.float32), np.int32(step)]
+    case = named_case(
+        make_case("neighbours", NEIGHBOURS, arrays, block=128, problem=SIZE, arch="sm_86")
+    )
+    return compile_case(case), case.launch, case.inputs
+
+
+def test_loads_at_fixed_distances_take_one_address():
+    """Eight loads of a thread have one address in registers: moving them to shared memory, which
+    needs no multiply-add, saves one instruction and not eight."""
+    parts, placement = neighbours(1), {"a": "shared"}
+    before = observe(simulate_launch(*parts, MACHINE), MACHINE)
+    after = observe(simulate_launch(*parts, MACHINE, placement=placement), MACHINE, placement)
+    assert after.shared.requests == 8 * WARPS
+    assert after.instructions - before.instructions == -1
+
+
+def test_words_side_by_side_across_two_lines_take_a_pass_since_volta():
+    """Loads that begin one to eight words inside a line touch two lines and read 128 bytes. With a
+    step of 32 words every lane has a line of its own. On Kepler each line is a replay."""
+    dense = simulate_launch(*neighbours(1), MACHINE)
+    load = next(t for t in dense.traffic.sites if t.array == "a")
+    assert load.lines == 2 * load.requests
+    assert global_passes(load, (8, 6)) == 1.25 * load.requests
+    assert global_passes(load, (3, 7)) == 2 * load.requests
+    scattered = simulate_launch(*neighbours(32), MACHINE)
+    load = next(t for t in scattered.traffic.sites if t.array == "a")
+    assert global_passes(load, (8, 6)) == global_passes(load, (3, 7)) == 32 * load.requests
+
+
+def test_l2_has_what_several_blocks_stage(launch):
+    """DRAM delivers each byte once, L2 every copy."""
+    placement = {"a": "shared"}
+    moved = run(launch, placement)
+
+    def staging(copied, once):
+        seen = observe(moved, MACHINE, placement, staged_bytes=copied, staged_once=once)
+        return huang_li_model().parts(seen, MACHINE).staging
+
+    limits = MACHINE.limits
+    of_dram = limits.dram_bandwidth_gb_per_s / limits.clock_mhz * 1e3
+    assert staging(1e8, 0.0) == pytest.approx(1e8 / of_dram)
+    assert staging(1e8, 5e7) == pytest.approx(5e7 / of_dram)
+    assert staging(1e9, 1e6) == pytest.approx(1e9 / l2_bytes_per_cycle(MACHINE))

@@ -230,12 +230,14 @@ def _observed(prepared: Prepared, placement: Placement, corrected: Corrections) 
     case = prepared.case
     evidence = evidence_of(prepared.kernel, case.launch, case.inputs, machine, placement=moves)
     run = corrected.apply(evidence).simulated("huang-li")
-    tiles = [
-        legality.choice(array, space).taken_bytes
-        for array, space in moves.items()
-        if machine.space(space).way.facts.per_block
-    ]
-    return observe(run, machine, moves, staged_bytes=float(sum(tiles)) * case.launch.blocks)
+    sizes = dict(case.inputs.array_bytes)
+    copied = once = 0.0
+    for array, space in moves.items():
+        if machine.space(space).way.facts.per_block:
+            own = float(legality.choice(array, space).taken_bytes) * case.launch.blocks
+            copied += own
+            once += min(own, sizes.get(array, own))
+    return observe(run, machine, moves, staged_bytes=copied, staged_once=once)
 
 
 def _parts_document(parts: Parts) -> dict[str, float]:

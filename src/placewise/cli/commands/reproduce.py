@@ -27,6 +27,7 @@ class What(StrEnum):
     porple_table4 = "porple-table4"
     porple_speedups = "porple-speedups"
     hu_liu = "hu-liu"
+    huang_li = "huang-li"
     addressing = "huang-li-addressing"
     events = "huang-li-events"
     ablations = "huang-li-ablations"
@@ -41,10 +42,10 @@ def reproduce(
         list[What] | None,
         typer.Argument(
             metavar="WHAT",
-            help="porple-table4, porple-speedups, hu-liu, huang-li-addressing, huang-li-events, "
-            "huang-li-ablations, peng-layouts, mei, coverage (every table and figure, and why some "
-            "cannot be recomputed). Default: all that the given files allow, except "
-            "porple-speedups and mei, which take minutes.",
+            help="porple-table4, porple-speedups, hu-liu, huang-li (Table IV, Figs. 4 and 6), "
+            "huang-li-addressing, huang-li-events, huang-li-ablations, peng-layouts, mei, coverage "
+            "(every table and figure, and why some cannot be recomputed). Default: all that the "
+            "given files allow, except porple-speedups, huang-li and mei, which take minutes.",
         ),
     ] = None,
     counters: Annotated[
@@ -72,7 +73,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A bundled case for porple-speedups (default: all). May be given again.",
+            help="A bundled case for porple-speedups or huang-li (default: all). May be given "
+            "again.",
         ),
     ] = None,
     forms: Annotated[
@@ -105,6 +107,7 @@ def reproduce(
         hu_liu_tables,
         mei_tables,
         peng_tables,
+        placement_tests,
         porple_speedups,
         porple_table4,
     )
@@ -113,6 +116,7 @@ def reproduce(
         What.ablations: data,
         What.events: counters,
         What.porple_speedups: None,
+        What.huang_li: None,
         What.mei: None,
     }
     chosen = what or [w for w in What if given.get(w, True)]
@@ -138,6 +142,7 @@ def reproduce(
             What.peng: peng_tables,
             What.mei: lambda: mei_tables(progress.step),
             What.coverage: coverage,
+            What.huang_li: lambda: placement_tests(machine or (), cases or (), progress.step),
             What.addressing: lambda: addressing_reproduction(progress.step),
             What.events: lambda: event_selection(counters or ()),
             What.ablations: lambda: ablations(

@@ -10,7 +10,7 @@ outside of loops. For architectures whose machine code cannot be listed the pape
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -115,6 +115,30 @@ def instruction_difference(
             raise UnsupportedError(f"there are no loads of {known} from {memory} memory")
         counts.append(found.per_access)
     return counts[1] - counts[0]
+
+
+def first_of_addresses(instructions: Sequence[Instruction]) -> frozenset[int]:
+    """Offsets of the memory instructions that are the first to use the address in their registers.
+
+    Instructions at fixed distances from one address share what it takes: the distances are part of
+    their encoding. Compilers make use of this in unrolled loops.
+    """
+    written: dict[tuple[str, int], int] = {}
+    used: set[frozenset[tuple[tuple[str, int], int]]] = set()
+    found: set[int] = set()
+    for number, instruction in enumerate(instructions):
+        operands = [o for o in instruction.operands if isinstance(o, Memory)]
+        if operands:
+            registers = _registers(tuple(operands))
+            address = frozenset((r, written.get(r, -1)) for r in registers)
+            if address not in used:
+                found.add(instruction.offset)
+                used.add(address)
+        elif instruction.parts[0] in _LOADS.values():
+            found.add(instruction.offset)
+        for register in _written(instruction):
+            written[register] = number
+    return frozenset(found)
 
 
 def _count(instructions: tuple[Instruction, ...], opcode: str) -> Addressing:

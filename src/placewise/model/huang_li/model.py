@@ -43,6 +43,7 @@ from placewise.model.huang_li.overlap import (
 )
 from placewise.model.huang_li.replays import replays_of_target
 from placewise.model.queue import Kingman
+from placewise.model.timeline.pace import l2_bytes_per_cycle
 
 Queue = Literal["none", "even", "mapped"]
 
@@ -229,7 +230,9 @@ def _staging(target: Observed, machine: Machine) -> tuple[float, tuple[str, ...]
         return 0.0, ()
     if clock is None or bandwidth is None:
         return 0.0, ("no clock or DRAM bandwidth is known: time to fill shared memory left out",)
-    return target.staged_bytes / bandwidth * clock / 1e3, ()
+    from_dram = target.staged_once or target.staged_bytes
+    from_l2 = target.staged_bytes / l2_bytes_per_cycle(machine)
+    return max(from_dram / bandwidth * clock / 1e3, from_l2), ()
 
 
 DEFAULT_BANKS = 96

@@ -20,7 +20,12 @@ from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.routes import is_constant_load
 from placewise.model.huang_li.banks import BankLoad, loads_of
 from placewise.model.huang_li.latency import arithmetic_latency
-from placewise.model.huang_li.replays import Replays, carried_replays, replays_of
+from placewise.model.huang_li.replays import (
+    Replays,
+    carried_replays,
+    global_passes,
+    replays_of,
+)
 from placewise.model.huang_li.retarget import (
     address_instructions,
     leaving_shared,
@@ -89,6 +94,9 @@ class Observed:
     staged_bytes: float = 0.0
     """Bytes that all blocks together copy into shared memory, apart from copies that the kernel's
     own accesses make."""
+    staged_once: float = 0.0
+    """Number of different bytes among these, which come from DRAM, the others from L2; 0 means that
+    all come from DRAM."""
 
     @property
     def off_chip(self) -> float:
@@ -107,6 +115,7 @@ def observe(
     placement: Mapping[str, str] | None = None,
     *,
     staged_bytes: float = 0.0,
+    staged_once: float = 0.0,
     leaves_shared: str | None = None,
 ) -> Observed:
     """Numbers of ``run``, which is a launch on ``machine``.
@@ -114,8 +123,9 @@ def observe(
     ``placement`` (space by array) are the moves for which ``run`` was simulated by retargeting
     (section III-E). Accesses to these arrays count for their new space, and the instructions that
     compute its addresses are added (section III-B). ``staged_bytes`` are the bytes that blocks copy
-    into shared memory for these moves. ``leaves_shared`` names the memory, global or texture, that
-    all of the kernel's shared memory moves to.
+    into shared memory for these moves, and ``staged_once`` the different ones among them.
+    ``leaves_shared`` names the memory, global or texture, that all of the kernel's shared memory
+    moves to.
     """
     launch, traffic = run.launch, run.traffic
     moved = memories_of(machine, placement or {})
@@ -129,7 +139,8 @@ def observe(
     resident = min(run.occupancy.warps, warps / active)
     off_chip = [s for s in sites if s.site.space in _OFF_CHIP]
     requests = sum(s.requests for s in sites)
-    passes = sum(max(s.lines, s.wavefronts, s.requests) for s in sites)
+    capability = machine.limits.compute_capability
+    passes = sum(max(_passes(s, capability), s.wavefronts, s.requests) for s in sites)
     stall, special, two_cycles = _issue(run)
     instructions = run.execution.warp_instructions + more
     constant = [s for s in sites if s.site.space == "constant"]
@@ -147,7 +158,7 @@ def observe(
         special=special / warps,
         stall=stall if stall is not None else arithmetic_latency(machine),
         mlp=_parallelism(run),
-        replays=replays_of(sites, nearest[0].missed.value if nearest else 0.0),
+        replays=replays_of(sites, nearest[0].missed.value if nearest else 0.0, capability),
         global_=_requests([s for s in off_chip if s.site.space != "texture"]),
         texture=_requests([s for s in off_chip if s.site.space == "texture"]),
         constant=_constant_requests(constant),
@@ -159,7 +170,13 @@ def observe(
         bank_sectors=float(banks.sectors) if banks is not None else 0.0,
         carried=carried_replays(sites, two_cycles),
         staged_bytes=staged_bytes,
+        staged_once=staged_once,
     )
+
+
+def _passes(site: SiteTraffic, capability: tuple[int, int]) -> float:
+    """Passes of an instruction's requests through the load/store unit, by their lines."""
+    return global_passes(site, capability) if site.site.space in _OFF_CHIP else site.lines
 
 
 def _is_request(site: SiteTraffic) -> bool:

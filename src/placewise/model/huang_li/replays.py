@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from placewise.executor.stratified_blocks import SECTOR_BYTES
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 
@@ -64,20 +65,47 @@ class Replays:
         )
 
 
-def replays_of(sites: Iterable[SiteTraffic], constant_misses: float = 0.0) -> Replays:
+WAVEFRONT_BYTES, TAGS_PER_CYCLE = 128, 4
+"""What L1 gives in a cycle since Volta: contiguous bytes, and lines whose tags are looked up
+(gpu-benches, gpu-strides on A100, A40 and H200)."""
+VOLTA = (7, 0)
+
+
+def global_passes(site: SiteTraffic, capability: tuple[int, int]) -> float:
+    """Passes through the load/store unit of an instruction's requests to global memory: one for
+    each line on GPUs before Volta, as the paper counts them.
+
+    Since Volta a request for neighbouring words that begins inside a line takes no pass more than
+    one that does not. Scattered requests take one for each line.
+    """
+    if capability < VOLTA or not site.requests:
+        return site.lines
+    wanted = site.lanes * site.site.lane_bytes
+    if site.sectors > wanted / SECTOR_BYTES + site.requests:
+        return site.lines
+    tags = site.requests + (site.lines - site.requests) / TAGS_PER_CYCLE
+    return min(site.lines, max(site.requests, wanted / WAVEFRONT_BYTES, tags))
+
+
+def replays_of(
+    sites: Iterable[SiteTraffic],
+    constant_misses: float = 0.0,
+    capability: tuple[int, int] = (0, 0),
+) -> Replays:
     """Replays of the memory instructions ``sites``: for each request, the lines (global), different
     addresses (constant) and bank passes (shared) beyond the first.
 
-    ``constant_misses`` are the misses of the nearest constant cache, each one replay. Lines and
-    passes are those of the machine that the traffic was simulated for. As in the paper's reason
-    (1), a wide access that needs several lines counts as several even if its threads access
-    neighbouring words: the words' bytes over the size of a line.
+    ``constant_misses`` are the misses of the nearest constant cache, each one replay, and
+    ``capability`` is the machine's compute capability (:func:`global_passes`). Lines and passes are
+    those of the machine that the traffic was simulated for. As in the paper's reason (1), a wide
+    access that needs several lines counts as several even if its threads access neighbouring words:
+    the words' bytes over the size of a line.
     """
     divergence = constant = conflicts = 0.0
     for site in sites:
         match site.site.space:
             case "global" | "generic":
-                divergence += max(0.0, site.lines - site.requests)
+                divergence += max(0.0, global_passes(site, capability) - site.requests)
             case "constant":
                 constant += max(0.0, site.wavefronts - site.requests)
             case "shared" if site.site.kind != "atomic":

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from placewise.errors import UnsupportedError
+from placewise.kernel.binary.machine_code import machine_code
 from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
@@ -16,6 +17,7 @@ from placewise.model.huang_li.addressing import (
     MEMORIES,
     OLDEST_LISTED,
     TEXTURE_2D,
+    first_of_addresses,
     instruction_difference,
 )
 
@@ -79,6 +81,7 @@ def leaving_shared(
     caches = [m for m in run.machine.memories if m.scope == "die" and not m.software_managed]
     held = max((m.size_bytes or 0 for m in caches), default=0)
     resident = run.occupancy.warps * run.machine.processor.sms * _LANES
+    fresh = _first_of_addresses(run)
     for site in sites:
         if site.site.space != "shared":
             moved.append(site)
@@ -102,6 +105,8 @@ def leaving_shared(
                 dram_sectors=nothing if fits or not is_load else Estimate(sectors, 0.0),
             )
         )
+        if fresh is not None and site.site.ptx_line not in fresh:
+            continue
         type_ = _TYPE_OF_SIZE.get(size, "float")
         more = instruction_difference(addressing_arch(run), type_, "shared", target)
         warps += more * site.requests
@@ -110,14 +115,26 @@ def leaving_shared(
 
 
 def address_instructions(run: SimulatedLaunch, moved: Mapping[str, str]) -> AddressInstructions:
-    """Additional instructions for the addresses of moved arrays."""
+    """What the addresses of moved arrays take more. In machine code, accesses at fixed distances
+    from one address take it once; of PTX, whose addresses the compiler has yet to make, each access
+    takes it, as in the paper."""
     warps = threads = 0.0
     arch = addressing_arch(run)
+    fresh = _first_of_addresses(run)
     for site in run.traffic.sites:
         target = moved.get(site.array or "")
+        if fresh is not None and site.site.ptx_line not in fresh:
+            continue
         if target is not None and site.site.space in MEMORIES:
             type_ = _TYPE_OF_SIZE.get(site.site.lane_bytes, "float")
             each = instruction_difference(arch, type_, site.site.space, target)
             warps += each * site.requests
             threads += each * site.lanes
     return AddressInstructions(warps, threads)
+
+
+def _first_of_addresses(run: SimulatedLaunch) -> frozenset[int] | None:
+    """Offsets of the instructions that first use an address; None where PTX was executed."""
+    if not run.from_machine_code:
+        return None
+    return first_of_addresses(machine_code(run.kernel).instructions)
