@@ -58,6 +58,11 @@ def errors(pairs: Sequence[Pair], ratio: Callable[[Pair], float | None]) -> list
     return found
 
 
+def by_retarget(model: HuangLiModel, machine: Machine) -> Callable[[Pair], float]:
+    """The ratio that ``model`` predicts from the sample's code."""
+    return lambda pair: retarget_ratio(model, pair, machine)
+
+
 def timeline_ratio(pair: Pair) -> float | None:
     """The timeline's, from the code of both forms."""
     if pair.sample.timeline is None or pair.target.timeline is None:
@@ -93,8 +98,8 @@ def validated(seen: Seen, groups: Sequence[Group]) -> tuple[OverlapRegression | 
             continue
         fitted = replace(WHOLE, regression=trained(forms, seen.machine, what))
         own = [pair for pair in seen.pairs if pair.group == group]
-        without += errors(own, lambda pair: retarget_ratio(WHOLE, pair, seen.machine))
-        with_it += errors(own, lambda p, m=fitted: retarget_ratio(m, p, seen.machine))
+        without += errors(own, by_retarget(WHOLE, seen.machine))
+        with_it += errors(own, by_retarget(fitted, seen.machine))
     forms = [f for f in seen.forms if _group_of(f, set(groups))]
     regression = trained(forms, seen.machine, what)
     if not with_it:
@@ -175,7 +180,7 @@ def main(
             held = [p for p in one.pairs if one is not first or p.group not in training]
             figures += table_figures(one, regression, chosen, held)
             fitted = replace(WHOLE, regression=regression)
-            found = errors(held, lambda p, m=one.machine, f=fitted: retarget_ratio(f, p, m))
+            found = errors(held, by_retarget(fitted, one.machine))
             where = "other configurations" if one is first else "a GPU that it had not seen"
             tried.append(
                 f"{one.machine.name} ({where}), {len(found)} targets by retarget: "
