@@ -11,10 +11,12 @@ from placewise.disk_cache import DiskCache, cache_root
 from placewise.executor.codegen.backend.jit import CODE
 from placewise.kernel.cases.generators.kept_matrix import MATRICES
 from placewise.kernel.toolchain.disassembler import LISTINGS
+from placewise.kernel.toolchain.nvrtc_library import COMPILATIONS
 
 _KNOWN: tuple[tuple[DiskCache, str], ...] = (
     (USER_CACHE, "machine code of the simulator"),
     (CODE, "machine code of kernels that were run"),
+    (COMPILATIONS, "compiled kernels"),
     (LISTINGS, "disassembled kernels"),
     (MATRICES, "generated matrices of cases"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from placewise.errors import MachineError
@@ -280,6 +281,27 @@ class Machine:
     def levels(self, space: str) -> tuple[Memory, ...]:
         """Memories an access to ``space`` may reach, nearest first, the home memory last."""
         return tuple(self.memory(name) for name in self.space(space).levels)
+
+    @cached_property
+    def joint_memories(self) -> frozenset[str]:
+        """Names of the memories that bound several paths together: what arrays live in, which is
+        one DRAM whatever the space, and caches that several paths lead through."""
+        paths: dict[str, set[str]] = {}
+        for space in self.spaces:
+            if not space.way.facts.per_block:
+                paths.setdefault(space.levels[-1], set()).update(("", space.path))
+                for cache in space.levels[:-1]:
+                    paths.setdefault(cache, set()).add(space.path)
+        return frozenset(name for name, reached in paths.items() if len(reached) > 1)
+
+    @cached_property
+    def constant_memories(self) -> frozenset[str]:
+        """Names of the memories that only constant placements reach."""
+        reached: dict[str, list[bool]] = {}
+        for space in self.spaces:
+            for name in space.levels:
+                reached.setdefault(name, []).append(space.way.facts.host_filled)
+        return frozenset(name for name, constant in reached.items() if all(constant))
 
 
 def standard_memory(machine: Machine, way: Way) -> str | None:

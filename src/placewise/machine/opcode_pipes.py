@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from placewise.machine.machine import InstructionTiming, Machine, Pipe
 
 
@@ -31,6 +33,13 @@ def timing_of(machine: Machine, opcode: str) -> InstructionTiming | None:
 
 def _fit(listed: str, opcode: str) -> int:
     """0 where ``opcode`` is something else; more, the more modifiers they share."""
-    name, *modifiers = listed.split(".")
-    own, *others = opcode.split(".")
-    return len(modifiers) + 1 if name == own and set(modifiers) <= set(others) else 0
+    name, modifiers = _parts(listed)
+    own, others = _parts(opcode)
+    return len(modifiers) + 1 if name == own and modifiers <= others else 0
+
+
+@lru_cache(maxsize=4096)
+def _parts(opcode: str) -> tuple[str, frozenset[str]]:
+    """Name and modifiers of an opcode: LDS, {U, 128}."""
+    name, *modifiers = opcode.split(".")
+    return name, frozenset(modifiers)

@@ -50,11 +50,11 @@ class AdditiveModel:
     def concurrency(self, memory: Memory, machine: Machine) -> float:
         """α of a memory: the machine file's; where that has ``?``, the value of the paper's
         experiments."""
-        if self.alpha is not None and not _constant_only(memory, machine):
+        if self.alpha is not None and memory.name not in machine.constant_memories:
             return self.alpha
         if memory.concurrency is not None:
             return memory.concurrency[1 if self.intensity == "compute" else 0]
-        return CONSTANT_ALPHA if _constant_only(memory, machine) else DEFAULT_ALPHA
+        return CONSTANT_ALPHA if memory.name in machine.constant_memories else DEFAULT_ALPHA
 
     def weights(self, memory: Memory, machine: Machine) -> tuple[float, float]:
         """Cycles of one load and one store transaction in ``memory``: T_j · α_j."""
@@ -155,20 +155,5 @@ class AdditiveModel:
         )
 
     def _shared(self, machine: Machine) -> frozenset[str]:
-        """Memories that all paths share: DRAM, which holds the arrays of all spaces, and caches on
-        several paths. Empty where the paths are not joint."""
-        if not self.joint:
-            return frozenset()
-        paths: dict[str, set[str]] = {}
-        for space in machine.spaces:
-            if not space.way.facts.per_block:
-                paths.setdefault(space.levels[-1], set()).update(("", space.path))
-                for cache in space.levels[:-1]:
-                    paths.setdefault(cache, set()).add(space.path)
-        return frozenset(name for name, reached in paths.items() if len(reached) > 1)
-
-
-def _constant_only(memory: Memory, machine: Machine) -> bool:
-    """Whether only constant placements reach this memory."""
-    ways = [space.way for space in machine.spaces if memory.name in space.levels]
-    return bool(ways) and all(way.facts.host_filled for way in ways)
+        """Memories that bound joint paths; none where the paths are not joint."""
+        return machine.joint_memories if self.joint else frozenset()

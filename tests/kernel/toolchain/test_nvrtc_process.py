@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from placewise.disk_cache import DiskCache
 from placewise.errors import CompileError
 from placewise.kernel.toolchain import nvrtc_process, toolkit
 from placewise.kernel.toolchain.nvrtc_library import SECONDS_VARIABLE, NvrtcLibrary
@@ -21,7 +22,9 @@ FLAGS = ["--gpu-architecture=sm_80"]
 
 
 @pytest.fixture
-def library():
+def library(monkeypatch, tmp_path):
+    """A compiler that has compiled nothing before."""
+    monkeypatch.setattr(DiskCache, "folder", lambda cache: tmp_path / cache.name)
     return NvrtcLibrary(toolkit(DEFAULT_NVRTC).nvrtc)
 
 

@@ -4,12 +4,14 @@ import locale
 
 import pytest
 
+from placewise.disk_cache import DiskCache
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel, compile_module, compiler_version
 from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import Target, assemble, disassemble, spills_of, toolkit, wheels
+from placewise.kernel.toolchain.nvrtc_library import COMPILATIONS
 
 SOURCE = """\
 #include <cuda_fp16.h>
@@ -24,6 +26,8 @@ __global__ void scale(float* a, __half* h, int n) {
 }
 template <typename T> __global__ void fill(T* a, T value) { a[threadIdx.x] = value; }
 """
+ALONE = "__global__ void scale(float *x) { x[threadIdx.x] *= 2; }"
+"""A source that includes nothing."""
 
 
 def needs(nvrtc):
@@ -172,19 +176,51 @@ def test_listings_name_the_kernel_and_refuse_what_is_none():
         disassemble(b"")
 
 
-def test_listings_are_kept_and_made_again_where_damaged(monkeypatch, tmp_path):
-    from placewise.disk_cache import DiskCache
+@pytest.fixture
+def own_caches(monkeypatch, tmp_path):
+    """All caches on disk in a folder of the test's."""
+    monkeypatch.setattr(DiskCache, "folder", lambda cache: tmp_path / "caches" / cache.name)
+    return tmp_path / "caches"
 
-    monkeypatch.setattr(DiskCache, "folder", lambda cache: tmp_path / cache.name)
+
+def test_listings_are_kept_and_made_again_where_damaged(own_caches):
     kernel = compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(arch="sm_89"))
     disassemble.cache_clear()
     expected = disassemble(kernel.cubin)
-    (kept,) = (tmp_path / "listings").iterdir()
+    (kept,) = (own_caches / "listings").iterdir()
     for damaged in (b"", kept.read_bytes()[:-1] + b"!"):
         kept.write_bytes(damaged)
         disassemble.cache_clear()
         assert disassemble(kernel.cubin) == expected
     disassemble.cache_clear()
+
+
+def test_compilations_are_kept_and_made_again_where_damaged(own_caches):
+    options = CompileOptions(arch="sm_89")
+    expected = compile_kernel(ALONE, "s.cu", "scale", options)
+    (kept,) = (own_caches / "compilations").iterdir()
+    whole = kept.read_bytes()
+    for damaged in (whole, b"", whole[:-1] + b"!"):
+        kept.write_bytes(damaged)
+        assert compile_kernel(ALONE, "s.cu", "scale", options) == expected
+    assert COMPILATIONS.read(kept.name) is not None
+
+
+def test_what_decides_a_compilation_tells_it_apart(own_caches):
+    plain = compile_kernel(ALONE, "s.cu", "scale", CompileOptions(arch="sm_89"))
+    assert compile_kernel(ALONE, "s.cu", "scale", CompileOptions(arch="sm_86")) != plain
+    assert compile_kernel(ALONE + "\n", "s.cu", "scale", CompileOptions(arch="sm_89")) == plain
+    assert len([*(own_caches / "compilations").iterdir()]) == 3
+
+
+def test_a_source_that_includes_a_file_is_compiled_anew(own_caches, tmp_path):
+    source = '#include "by.h"\n__global__ void f(float *x) { x[0] *= BY; }'
+    made = []
+    for by in (2, 3):
+        (tmp_path / "by.h").write_text(f"#define BY {by}\n")
+        made.append(compile_kernel(source, str(tmp_path / "f.cu"), "f", CompileOptions()).ptx)
+    assert made[0] != made[1]
+    assert not (own_caches / "compilations").exists()
 
 
 def test_spills_of_functions_count_for_their_kernel():

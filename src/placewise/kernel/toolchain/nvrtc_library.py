@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import marshal
 import os
+import re
 import select
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from placewise.disk_cache import DiskCache, key_of
 from placewise.errors import CompileError
 from placewise.kernel.toolchain import nvrtc_process
 from placewise.kernel.toolchain.wheels import DEFAULT_NVRTC, toolkit
@@ -26,6 +28,11 @@ SECONDS_VARIABLE = "PLACEWISE_COMPILE_SECONDS"
 _SECONDS = 45.0
 _MEMORY = 4 * 2**30 - 2**28
 """Bytes that a compiler may map."""
+
+COMPILATIONS = DiskCache("compilations", files=400)
+"""A small kernel takes NVRTC a fifth of a second, and ``advise`` compiles several forms of it."""
+_READS_FILES = re.compile(rb"include|embed|import")
+"""A source without these words reads no file, so that its text decides what comes out."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,31 @@ class NvrtcLibrary:
             [*map(_encoded, flags)],
             [*map(_encoded, expressions)],
         )
+        key = self._key(request)
+        kept = key and COMPILATIONS.read(key)
+        if kept:
+            answer = marshal.loads(kept)
+        else:
+            answer = self._ask(request, filename)
+            if key and answer[0]:
+                COMPILATIONS.write(key, marshal.dumps(answer))
+        succeeded, log, ptx, cubin, lowered = answer
+        names = tuple(name and name.decode(errors="replace") for name in lowered)
+        return Compilation(
+            succeeded, log.decode(errors="replace"), ptx.decode(errors="replace"), cubin, names
+        )
+
+    def _key(self, request: tuple[Any, ...]) -> str | None:
+        """The name that the answer is kept under; None where it may depend on other files."""
+        source, _, headers, flags, _ = request
+        texts = (source, *(text for _, text in headers))
+        if any(map(_READS_FILES.search, texts)) or any(b"pre-include" in flag for flag in flags):
+            return None
+        library = self._path.stat()
+        return key_of(str(self._path), f"{library.st_size} {library.st_mtime_ns}", repr(request))
+
+    def _ask(self, request: tuple[Any, ...], filename: str) -> tuple[Any, ...]:
+        """What a process answers to ``request``; raises CompileError where NVRTC itself fails."""
         try:
             process = self._idle.pop()
         except IndexError:
@@ -89,11 +121,7 @@ class NvrtcLibrary:
         self._idle.append(process)
         if isinstance(answer, str):
             raise CompileError(answer, where=filename)
-        succeeded, log, ptx, cubin, lowered = answer
-        names = tuple(name and name.decode(errors="replace") for name in lowered)
-        return Compilation(
-            succeeded, log.decode(errors="replace"), ptx.decode(errors="replace"), cubin, names
-        )
+        return tuple(answer)
 
     def _process(self) -> _Process:
         return _Process(self._path)
