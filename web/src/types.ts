@@ -38,6 +38,7 @@ export interface LineHeat {
   least_wavefronts: number;
   l2_sectors: number;
   dram_sectors: number;
+  saving: number;
 }
 
 export interface WarpSample {

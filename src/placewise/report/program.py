@@ -88,7 +88,7 @@ def _combinations(advice: ProgramAdvice) -> Table:
     table.add_column("copies", justify="right")
     table.add_column("gain", justify="right")
     table.add_column("80 % interval", justify="right")
-    table.add_column("faster\nwith", justify="right")
+    table.add_column("likely\nfaster", justify="right")
     moved = [c for c in advice.combinations if c.moves]
     shown = moved[:SHOWN]
     if advice.recommended is not None and advice.recommended not in shown:

@@ -77,6 +77,9 @@ class LineHeat(TypedDict):
     """Sectors asked of L2."""
     dram_sectors: float
     """Sectors read from DRAM."""
+    saving: float
+    """Largest share of the predicted time that mending what lint remarks on the line could save; 0
+    where nothing is remarked or no time is predicted."""
 
 
 class WarpSample(TypedDict):

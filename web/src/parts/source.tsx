@@ -6,7 +6,8 @@ import type { CodeLine, LineHeat, PageForm, WarpTimeline } from "../types";
 
 /** A source line with the cycles that warps waited there, and why. */
 interface Line extends LineHeat { stalls: number; why: string }
-interface Measure { name: string; of: (line: Line) => number; ratio?: boolean; share?: boolean }
+/** ``ratio``: an amount for each access; ``share``: of the sum of all lines; ``portion``: a share by itself. */
+interface Measure { name: string; of: (line: Line) => number; ratio?: boolean; share?: boolean; portion?: boolean }
 
 /** What the colours beside the source can show. Ratios take their heat from what lies above the
  * least that the accesses need. */
@@ -20,6 +21,7 @@ const MEASURES: Record<string, Measure> = {
   dram: { name: "sectors from DRAM", of: (l) => l.dram_sectors },
   requests: { name: "warp accesses", of: (l) => l.requests },
   instructions: { name: "warp instructions", of: (l) => l.instructions },
+  saving: { name: "time that mending it could save", of: (l) => l.saving, portion: true },
   [STALLS]: { name: "share of all waits", of: (l) => l.stalls, share: true },
 };
 
@@ -87,7 +89,7 @@ function linesOf(form: PageForm): Line[] {
 
 const NOTHING: Line = {
   file: "", line: 0, instructions: 0, requests: 0, cached_requests: 0, sectors: 0, least_sectors: 0, wavefronts: 0,
-  least_wavefronts: 0, l2_sectors: 0, dram_sectors: 0, stalls: 0, why: "",
+  least_wavefronts: 0, l2_sectors: 0, dram_sectors: 0, saving: 0, stalls: 0, why: "",
 };
 
 function amountsOf(lines: Line[], measure: Measure | undefined): Map<number, LineAmount> {
@@ -96,8 +98,8 @@ function amountsOf(lines: Line[], measure: Measure | undefined): Map<number, Lin
   const most = Math.max(...values.map(([, v]) => v), 0);
   const total = values.reduce((sum, [, v]) => sum + v, 0);
   return new Map(values.map(([line, value]) => [line, {
-    text: measure.share ? percent(value / total) : measure.ratio ? digits(value) : count(value),
-    share: measure.ratio ? Math.max(0, value - 1) / Math.max(31, most - 1) : value / total,
+    text: measure.portion ? percent(value) : measure.share ? percent(value / total) : measure.ratio ? digits(value) : count(value),
+    share: measure.portion ? value / most : measure.ratio ? Math.max(0, value - 1) / Math.max(31, most - 1) : value / total,
   }]));
 }
 

@@ -55,7 +55,7 @@ function Placements({ page }: { page: Page }) {
       <Ranking options={options} present={d.present} recommended={recommended} chosen={chosen} onChoose={setChosen} compared={d.placements_compared} />
       {option ? <Why option={option} patterns={d.patterns} /> : <Sentences of={d.patterns} />}
       <Block id="limits" title="Limits" says={now?.absolute
-        ? "What each part of the GPU alone would take. The longest binds; mend it, and the next one does."
+        ? "What each part of the GPU alone would take. The longest binds; once it is mended, the next longest does."
         : "Memory time by data path. No absolute time is predicted for this GPU, only ratios."}>
         {now ? <Limits now={now} then={comparable ? then : null} nowTitle="as it is" thenTitle={option ? moves(option) : ""} file={file} /> : null}
         {option && !comparable ? <p class="quiet">{option.timed?.why_not ?? "The chosen form was not written out and timed."}</p> : null}
@@ -105,7 +105,7 @@ function Ranking(props: {
         <table>
           <thead><tr>
             <th scope="col"><span class="quiet">show</span></th><th scope="col">what moves</th><th scope="col" class="less">gain, on a logarithmic scale</th>
-            <th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">faster with</th>
+            <th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">likely faster</th>
             {timed ? <th scope="col" class="n">time</th> : null}<th scope="col" class="less">limited by</th><th scope="col">verified</th>
           </tr></thead>
           <tbody>
@@ -203,7 +203,7 @@ function Joint({ page }: { page: Page }) {
       <Block id="options" title="Forms">
         <Wide label="Forms">
           <table>
-            <thead><tr><th scope="col">form</th><th scope="col" class="less">gain</th><th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">faster with</th><th scope="col" class="n">time</th></tr></thead>
+            <thead><tr><th scope="col">form</th><th scope="col" class="less">gain</th><th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">likely faster</th><th scope="col" class="n">time</th></tr></thead>
             <tbody>{forms.map((f) => (
               <tr><td>{words(f)}</td><td class="less"><Interval ratio={f.ratio} low={f.ratio_range[0]} high={f.ratio_range[1]} scale={scale} /></td>
                 <td class="n">{gain(f.ratio)}</td><td class="n">{speed(1 / f.ratio_range[1])}–{speed(1 / f.ratio_range[0])}</td><td class="n">{chance(f.faster)}</td><td class="n">{time(f.milliseconds)}</td></tr>))}

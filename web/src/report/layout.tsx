@@ -30,7 +30,7 @@ export function Layouts({ page }: { page: Page }) {
               <h3>{g.title}</h3><p class="quiet">{g.says}</p>
               <Wide label={g.title}>
                 <table>
-                  <thead><tr><th scope="col">layout</th><th scope="col">kind</th><th scope="col" class="less">gain</th><th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">faster with</th><th scope="col" class="n">time</th><th scope="col">verified</th></tr></thead>
+                  <thead><tr><th scope="col">layout</th><th scope="col">kind</th><th scope="col" class="less">gain</th><th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">likely faster</th><th scope="col" class="n">time</th><th scope="col">verified</th></tr></thead>
                   <tbody>{g.options.map((o) => (
                     <tr class={o.layout === g.recommended ? "chosen" : ""}>
                       <td class={o.layout === g.recommended ? "best" : ""}><code>{o.layout}</code> {o.layout === g.recommended ? <span class="badge good">recommended</span> : null}</td><td>{o.kind}</td>

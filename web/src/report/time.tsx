@@ -42,7 +42,7 @@ export function Times({ page }: { page: Page }) {
         </Wide>
         <Sentences of={refused.map((r) => `${r.machine}: ${r.why}`)} />
       </Block>
-      <Block id="limits" title={`Limits on ${one.machine}`} says="What each part of the GPU alone would take. The longest binds; mend it, and the next one does.">
+      <Block id="limits" title={`Limits on ${one.machine}`} says="What each part of the GPU alone would take. The longest binds; once it is mended, the next longest does.">
         <Limits now={one.prediction} nowTitle="as it is" file={page.forms[0]?.file ?? ""} />
       </Block>
       <FormSections page={page} />

@@ -127,7 +127,7 @@ def ranking(advice: Advice) -> Table:
     timed = any(option.rerun is not None for option in (advice.present, *advice.options))
     table.add_column("gain" if timed else "gain in\nmemory time", justify="right")
     table.add_column("80 % interval", justify="right")
-    table.add_column("faster\nwith", justify="right")
+    table.add_column("likely\nfaster", justify="right")
     if advice.present.predicted_ms is not None:
         table.add_column("ms", justify="right")
     table.add_column("limited by" if timed else "binding path")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from placewise.advisor.forms.timing import watch_form
+from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.errors import PlacewiseError
 from placewise.executor import DEFAULT_LIMIT
@@ -47,7 +48,7 @@ def form_document(
         "title": title,
         "option": option,
         "chart": memory_chart(run, prediction),
-        "lines": line_heat(run),
+        "lines": line_heat(run, lint_launch(report)),
         "samples": [] if seen is None else warp_samples(run, seen),
         "timeline": None if watched is None else warp_timeline(watched, run.kernel),
         "curves": cache_curves(run, seen),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from placewise.advisor.lint import Remark
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.ncu_metrics import (
     WARP_INSTRUCTIONS,
@@ -18,9 +20,11 @@ _BANKS_BYTES = 128
 """Bytes that shared memory can serve in one wavefront."""
 
 
-def line_heat(run: SimulatedLaunch) -> list[dict[str, Any]]:
+def line_heat(run: SimulatedLaunch, remarks: Sequence[Remark]) -> list[dict[str, Any]]:
     """A document for each source line with memory accesses or executed instructions
-    (:class:`placewise.schemas.page.LineHeat`), in the order of the source."""
+    (:class:`placewise.schemas.page.LineHeat`), in the order of the source. ``remarks`` are those on
+    the launch; a line has the largest saving of its own."""
+    savings = {r.line: r.saving or 0.0 for r in sorted(remarks, key=lambda r: r.saving or 0.0)}
     by_line = sites_by_line(run)
     executed = {
         place: sum(m.value for m in metrics if m.name == WARP_INSTRUCTIONS)
@@ -45,6 +49,7 @@ def line_heat(run: SimulatedLaunch) -> list[dict[str, Any]]:
                 "least_wavefronts": sum(_least_wavefronts(s) for s in banked),
                 "l2_sectors": sum(max(0.0, s.l2_sectors.value) for s in cached),
                 "dram_sectors": sum(max(0.0, s.dram_sectors.value) for s in cached),
+                "saving": savings.get(place, 0.0),
             }
         )
     return found

@@ -17,7 +17,7 @@ def run_page(run: CaseRun) -> Page:
     form["ptx"] = ptx_listing(run.kernel)
     nothing = dict.fromkeys(
         ("cached_requests", "sectors", "least_sectors", "wavefronts", "least_wavefronts",
-         "l2_sectors", "dram_sectors"), 0.0,
+         "l2_sectors", "dram_sectors", "saving"), 0.0,
     )  # fmt: skip
     form["lines"] = [
         {

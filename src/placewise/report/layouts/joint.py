@@ -61,7 +61,7 @@ def _forms(advice: JointAdvice) -> Table:
     table.add_column("placement", overflow="fold")
     table.add_column("time", justify="right")
     table.add_column("times as fast", justify="right")
-    table.add_column("faster\nwith", justify="right")
+    table.add_column("likely\nfaster", justify="right")
     if advice.present.ms is not None:
         table.add_row("as it is", "as it is", duration(advice.present.ms), "", "")
     for form in advice.forms[:FORMS_SHOWN]:

@@ -154,7 +154,7 @@ def _options(declared: str, present: Timed | None, options: Sequence[TriedLayout
     table.add_column("kind")
     table.add_column("time", justify="right")
     table.add_column("times as fast", justify="right")
-    table.add_column("faster\nwith", justify="right")
+    table.add_column("likely\nfaster", justify="right")
     table.add_column("proof", overflow="fold")
     if present is not None and present.ms is not None:
         table.add_row(declared, "as it is", duration(present.ms), "", "", "")

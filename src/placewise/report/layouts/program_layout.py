@@ -117,7 +117,7 @@ def _options(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table
         table.add_column(one.step.case.kernel, justify="right", overflow="fold")
     table.add_column("program", justify="right")
     table.add_column("times as fast", justify="right")
-    table.add_column("faster\nwith", justify="right")
+    table.add_column("likely\nfaster", justify="right")
     table.add_column("proof", overflow="fold")
     times = [duration(one.timed.ms or 0.0) for one in advice.launches]
     declared = structs.structs.arrays.record.declared.describe()
@@ -200,7 +200,7 @@ def render_program_joint(advice: ProgramJointAdvice) -> RenderableType:
     table.add_column("placement", overflow="fold")
     table.add_column("program", justify="right")
     table.add_column("times as fast", justify="right")
-    table.add_column("faster\nwith", justify="right")
+    table.add_column("likely\nfaster", justify="right")
     table.add_row("as it is", "as it is", duration(layouts.present_ms), "", "")
     for form in advice.forms:
         table.add_row(*map(escape, _form_cells(form)))
