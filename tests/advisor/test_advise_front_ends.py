@@ -33,6 +33,7 @@ def ptx() -> str:
     return compile_kernel(SOURCE, "gather.cu", "gather", CompileOptions(arch="sm_75")).ptx
 
 
+@pytest.mark.slow
 def test_ptx_is_judged_as_the_source_is() -> None:
     source = make_case("gather", SOURCE, arguments(), problem=N, block=128)
     case = make_case("gather", ptx(), arguments(), problem=N, block=128)
@@ -103,6 +104,7 @@ def test_ptx_for_a_newer_machine_is_refused() -> None:
         measure_case(case)
 
 
+@pytest.mark.slow
 def test_a_numba_function() -> None:
     cuda = pytest.importorskip("numba.cuda")
     pytest.importorskip("numba_cuda")

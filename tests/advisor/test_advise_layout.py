@@ -27,6 +27,7 @@ def push(n=1 << 16):
     return make_case("push", PUSH, [particles(n), np.int32(n)], block=256, problem=n)
 
 
+@pytest.mark.slow
 def test_fields_that_are_read_alone_are_moved_apart():
     advice = advise_layout(push(), "A100")
     (found,) = advice.structs
@@ -118,6 +119,7 @@ def gather(n=1 << 16):
     return make_case("gather", GATHER, arguments, block=256, problem=n)
 
 
+@pytest.mark.slow
 def test_separate_arrays_that_are_looked_up_gain_as_one_array_of_structs():
     advice = advise_layout(gather(1 << 17), "A100", join=["z", "x", "y"])
     (found,) = advice.structs
@@ -161,6 +163,7 @@ __global__ void gather(Cloud cloud, const int *near, float *sum) {
 }"""
 
 
+@pytest.mark.slow
 def test_a_struct_of_pointers_is_tried_as_one_array_of_structs():
     n = 1 << 15
     rng = np.random.default_rng(1)

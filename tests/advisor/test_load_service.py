@@ -25,6 +25,7 @@ def sums():
     return make_case("sums", SUMS, arguments, block=256, problem=ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["A100", "RTX2080Ti"])
 def test_advice_and_counters_tell_the_same_hit_rates(sums, machine):
     values = {m.name: m.value for m in predict_counters(sums, machine).metrics}

@@ -16,6 +16,7 @@ def report():
     )
 
 
+@pytest.mark.slow
 def test_each_machine_has_the_time_that_it_has_alone(report):
     assert [p.machine.name for p in report.predictions] == ["A100", "T4"]
     alone = placewise.predict_time("matmul", "T4")

@@ -84,13 +84,14 @@ __global__ void all_pairs(const float4 *p, float *s, int n) {
     for (int k = 0; k < n; ++k) t += p[k].w * (p[k].x - me.x) * (p[k].y - me.y) * (p[k].z - me.z);
     s[i] = t;
 }
-__global__ void reads_bits(const float *x, float *y) {
+__global__ void reads_its_address(const float *x, float *y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    y[i] = ((const int *)x)[i]; y += 1; y[i] = 0.f;
+    y[i] = x[i] + ((size_t)x & 1); y += 1; y[i] = 0.f;
 }
 """
 
 
+@pytest.mark.slow
 def test_coefficients_that_all_threads_read_go_to_constant_memory():
     """There they are operands of the arithmetic; anywhere else each of them is a load. The launch
     is large enough that what every launch takes does not hide the gain."""
@@ -106,12 +107,15 @@ def test_coefficients_that_all_threads_read_go_to_constant_memory():
 
 def test_the_present_form_has_a_time_where_nothing_can_move():
     arguments = [np.ones(4096, np.float32), np.zeros(4097, np.float32)]
-    found = advise(make_case("reads_bits", POLYNOMIAL, arguments, block=256, problem=4096), "A100")
+    found = advise(
+        make_case("reads_its_address", POLYNOMIAL, arguments, block=256, problem=4096), "A100"
+    )
     assert not found.options
     assert found.present.predicted_ms > 0
     assert "limited by" in as_text(found)
 
 
+@pytest.mark.slow
 def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case, monkeypatch):
     """A form that cannot be sliced is timed from the whole launch, the present too."""
     sliced = evidence._sliced
@@ -132,6 +136,7 @@ def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case, monke
     assert any("run of the whole launch" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_constant_memory_that_misses_its_cache_is_not_recommended():
     """64 KB that every thread walks through: the cache nearest to the SM has 2 KB."""
     n = 4096

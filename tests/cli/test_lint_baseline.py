@@ -65,6 +65,7 @@ def test_known_findings_do_not_fail():
     assert "0 warnings, 0 notes, 1 known" in lint("--baseline", "known.json").stdout
 
 
+@pytest.mark.slow
 def test_edits_elsewhere_keep_findings_known_and_others_make_them_new():
     lint("--write-baseline", "known.json")
     Path("columns.cu").write_text("// One more line.\n" + SOURCE)

@@ -55,6 +55,7 @@ def test_counts_add_up(executed):
     assert document["live_registers"] <= document["registers"]
 
 
+@pytest.mark.slow
 def test_what_is_not_known_of_a_target_is_told():
     report = inspect_machine_code("matmul", arch="sm_121", run=True)
     assert report.run is not None

@@ -46,6 +46,7 @@ def test_json_leaves_standard_output_clean(folder):
     assert "compiling" in done.stderr
 
 
+@pytest.mark.slow
 def test_quiet_is_quiet(folder):
     done = placewise("advise", "twice.toml", "-m", "A100", "-q", folder=folder)
     assert done.stderr == ""

@@ -25,6 +25,7 @@ def tiny(tmp_path, monkeypatch):
     return "T1000"
 
 
+@pytest.mark.slow
 def test_chosen_parts_of_a_simulated_machine_as_data(tiny, tmp_path):
     result = run("--simulate", tiny, "--only", "constant", "--only", "banks", "--json")
     assert result.exit_code == 0, result.output

@@ -32,6 +32,7 @@ def test_a_placement_is_written_with_its_host_code(folder):
     assert "cudaMemcpyToSymbol" in (folder / "o" / "scale.host.txt").read_text()
 
 
+@pytest.mark.slow
 def test_versions_are_written_with_their_header(folder):
     done = run("-m", "A100", "--agnostic", "--place", "table=texture", "--out", "o")
     assert done.exit_code == 0, done.output

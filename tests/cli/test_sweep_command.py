@@ -21,6 +21,7 @@ def invoke(*arguments):
     return CliRunner().invoke(app, ["sweep", *arguments, "-q"])
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_store_table_and_figure(case, tmp_path):
     options = [case, "-m", "A100,H100", "--size", "n=1024,2048", "--parameter", "unroll=1"]
     done = invoke(*options, "--workers", "1", "--json")

@@ -1,6 +1,7 @@
 """A case measured in every legal placement, on a simulated A100."""
 
 import numpy as np
+import pytest
 from fake_driver import FakeDriver
 
 from placewise.gpu.measure import Options
@@ -46,6 +47,7 @@ def run(cuda, module, grid, *values):
     out[:] = (out + product).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_every_legal_placement_is_measured_and_correct():
     rng = np.random.default_rng(0)
     # Few bits each, so that every product and sum is exact and no rounding matters.

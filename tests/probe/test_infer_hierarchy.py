@@ -66,6 +66,7 @@ def test_a_cache_behind_another_that_cannot_be_passed_by():
     assert outer.policy == inner.policy == "lru"
 
 
+@pytest.mark.slow
 def test_tlbs_of_fermi_and_kepler():
     table = tuple(k % 7 for k in range(56)) + (0,) * 9
     tlbs = (
@@ -85,6 +86,7 @@ def test_tlbs_of_fermi_and_kepler():
     assert probed.walk_cycles == pytest.approx(250.0, abs=10.0)
 
 
+@pytest.mark.slow
 def test_slices_and_partitions_that_are_not_equally_far_are_one_level():
     # As mt4g's raw chases show the V100's L2 (217 or 239 cycles), the H100's DRAM (700 or 880).
     hierarchy = SimulatedHierarchy(

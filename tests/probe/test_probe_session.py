@@ -37,6 +37,7 @@ def written(found):
     return parse_machine(machine_text(found, load_machine("RTX3090"), "2026-01-31"), "found.msl")
 
 
+@pytest.mark.slow
 def test_nothing_is_left_out_and_time_is_kept(found):
     assert found.failures == ()
     assert 0 < found.seconds < TIME_LIMIT_S
@@ -125,6 +126,7 @@ def test_a_doubted_address_mapping_is_left_out(found):
     assert "confidence low" in dict(dram.sources)["hit"]
 
 
+@pytest.mark.slow
 def test_advise_works_on_the_file(written, gather_case):
     advice = advise(gather_case, written, finalists=1)
     assert advice.options

@@ -143,6 +143,7 @@ def test_fingerprints_outlive_edits_elsewhere(report):
     assert len(marks[0]) == 3
 
 
+@pytest.mark.slow
 def test_a_recommended_placement_is_a_result_with_the_source_as_its_fix(report):
     """Of any advice that was written out: here a proven option is taken for the recommended one."""
     advice = advise(bad(INDEX="y * n + x", PAD=1, ENTRY="0"), "A4000", finalists=3)

@@ -16,6 +16,7 @@ def rows(found, title):
     return next(table.rows for table in found.tables if table.title.startswith(title))
 
 
+@pytest.mark.slow
 def test_every_pair_of_a_case_has_a_ratio_or_a_reason(on_k80):
     pairs = rows(on_k80, "Table IV")
     wanted = [t for t in HUANG_LI if t.case in ("stencil2d", "reduction", "spmv")]

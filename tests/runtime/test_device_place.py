@@ -33,6 +33,7 @@ def driver(monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_choice_is_launched_on_the_gpu(driver, chosen_before):
     """The choice made on the executor for an A100 is found on disk, as the GPU is one."""
     raw = GpuKernel(driver, ASSIGN, "assign")

@@ -181,6 +181,7 @@ def test_exception_in_the_kernel_is_the_users(chosen_before, assignment):
     assert only(tuned).launches == 1
 
 
+@pytest.mark.slow
 def test_exception_in_a_later_launch(tmp_path):
     source = """__global__ void pick(const int *at, const float *x, float *y) {
         y[threadIdx.x] = x[at[threadIdx.x]];
@@ -423,6 +424,7 @@ def gather(x, at, y, factor):
         y[i] = factor * x[at[i]]
 
 
+@pytest.mark.slow
 def test_numba_function(tmp_path):
     rng = np.random.default_rng(1)
     x, at = rng.random(1000), rng.integers(0, 1000, 512)
@@ -480,6 +482,7 @@ def test_what_is_wrong_is_told(tmp_path):
         placewise.tune(gather, machine="A100")(x, x, x)
 
 
+@pytest.mark.slow
 def test_a_profile_function_stands_in_for_the_traced_run(tmp_path, assignment):
     asked = []
 

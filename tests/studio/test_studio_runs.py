@@ -56,6 +56,7 @@ def test_a_run_tells_its_progress_and_gives_a_page(studio):
     assert page["verdict"] in report
 
 
+@pytest.mark.slow
 def test_a_machine_of_the_editor_is_used(studio):
     half = 'machine Half like A100 "Half"; limits { clock = 705 MHz; }'
     found = [

@@ -46,6 +46,7 @@ def test_what_goes_wrong_is_the_outcome(case):
     assert "broken.cu" in predict_task(tasks[0]).error
 
 
+@pytest.mark.slow
 def test_two_dask_workers_give_the_same_table(case, tmp_path):
     distributed = pytest.importorskip("dask.distributed")
     plan = plan_of(case, **PLAN)

@@ -111,6 +111,7 @@ def test_a_tuning_problem_is_swept_whole(tmp_path):
         tasks_of(plan_of(tmp_path / "scale.toml", all_configurations=True))
 
 
+@pytest.mark.slow
 def test_kernel_tuner_runs_on_predicted_times(tmp_path):
     pytest.importorskip("kernel_tuner")
     import placewise

@@ -17,6 +17,7 @@ def races_of(case, machine=MACHINE):
     return prepared, benign_races(prepared, time_form(prepared.kernel, prepared.case, machine))
 
 
+@pytest.mark.slow
 def test_the_levels_of_a_breadth_first_search_race_without_harm():
     prepared, (race,) = races_of("bfs")
     assert race.array == "levels"
@@ -36,6 +37,7 @@ def test_the_levels_of_a_breadth_first_search_race_without_harm():
     assert ratios == sorted(ratios)
 
 
+@pytest.mark.slow
 def test_a_copy_is_suggested_and_never_made():
     advice = advise("bfs", "A100", finalists=1)
     assert [r.array for r in advice.races] == ["levels"]

@@ -35,6 +35,7 @@ def case():
     return make_case("k", SOURCE, arguments, block=128, grid=64, constants=constants)
 
 
+@pytest.mark.slow
 def test_a_table_read_at_scattered_places_goes_back_to_global_memory(case):
     found = advise(case, "A100")
     assert found.present.placement["table"] == "constant"

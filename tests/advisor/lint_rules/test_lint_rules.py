@@ -141,6 +141,7 @@ MENDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", MENDED)
 def test_a_saving_is_about_what_the_mended_kernel_saves(kernel):
     rule, wrong, right = MENDED[kernel]

@@ -42,6 +42,7 @@ def found(case):
     return predict_targets(case, "A100", measured_ms=0.5)
 
 
+@pytest.mark.slow
 def test_every_legal_placement_scales_the_measured_time(found):
     assert found.measured_ms == 0.5
     assert found.placements == len(found.targets) + 1

@@ -50,6 +50,7 @@ def program(*launches, rounds=1):
     return make_program(SOURCE, values, launches, rounds=rounds)
 
 
+@pytest.mark.slow
 def test_kernels_share_one_buffer_and_it_is_filled_once():
     advice = advise_program(program(SUM, AGAIN), "RTX3060", finalists=2)
     best = advice.recommended

@@ -72,6 +72,7 @@ def program(source=STRUCT + MOVE + SUM + SCALE, *more, rounds=50, values=(), n=N
     return make_program(source, given, launches, rounds=rounds)
 
 
+@pytest.mark.slow
 def test_one_layout_is_written_into_all_kernels_and_its_cost_is_a_sum():
     advice = advise_program_layout(
         program(n=1 << 16), "A100", layouts=["soa", "{x y vx vy} {z w vz cold}"]
@@ -132,6 +133,7 @@ def _with(inputs, arrays, values):
     return replace(inputs, arguments=arguments)
 
 
+@pytest.mark.slow
 def test_arrays_that_only_the_gpu_sees_are_not_converted():
     fill = """__global__ void fill(P *p, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -153,6 +155,7 @@ def test_arrays_that_only_the_gpu_sees_are_not_converted():
     assert option.conversion.bytes == 0
 
 
+@pytest.mark.slow
 def test_an_array_that_another_kernel_gets_as_another_type_stays():
     made = program(
         STRUCT + MOVE + SUM + SCALE + OTHER, KernelLaunch("stop", ["bodies"], grid=1, block=32)
@@ -163,6 +166,7 @@ def test_an_array_that_another_kernel_gets_as_another_type_stays():
     assert first.options == second.options == ()
 
 
+@pytest.mark.slow
 def test_an_array_that_another_argument_points_into_stays():
     source = (
         STRUCT + MOVE + SUM.replace("*q, float *out, int n", "*bodies, float *out, int n, P *v")
@@ -264,6 +268,7 @@ arguments = ["bodies", "out", "n"]
 """
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_program_and_its_conversions(tmp_path):
     (tmp_path / "pair.cu").write_text(STRUCT + MOVE + SUM)
     members = ",\n".join(
@@ -298,6 +303,7 @@ __global__ void step(const P *in, P *out, Q *q, int n) {
 """
 
 
+@pytest.mark.slow
 def test_two_struct_types_and_two_arrays_in_turns_are_laid_out_together(tmp_path):
     n = 2048
     first = np.zeros(n, np.dtype([("x", "f4"), ("y", "f4"), ("cold", "i4", 6)]))

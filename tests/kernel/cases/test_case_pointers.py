@@ -86,6 +86,7 @@ def test_a_null_pointer() -> None:
     assert run(case)["out"] == [1]
 
 
+@pytest.mark.slow
 def test_arrays_that_pointers_lead_to_stay_where_they_are() -> None:
     advice = advise(gather(), "A100", finalists=1)
     reasons = {(c.array, c.space): c.reason for c in advice.illegal}

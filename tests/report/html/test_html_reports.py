@@ -68,6 +68,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     assert not done.stdout
 
 
+@pytest.mark.slow
 def test_results_show_their_page_in_notebooks(gather_advice):
     assert "srcdoc=" in gather_advice._repr_html_()
     source = "__global__ void one(int *a) { a[threadIdx.x] = 1; }"

@@ -26,6 +26,7 @@ def test_all_three_choices_are_judged_by_one_model(gather_case, cache):
     assert "table" in found.rules_moves
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_worked_out_again(gather_case, cache, monkeypatch):
     machine = load_machine("K20c")
     found = gains_of(gather_case, machine, 4, cache=cache)

@@ -6,6 +6,7 @@ from placewise.errors import CaseError
 from placewise.reproduce import porple_speedups
 
 
+@pytest.mark.slow
 def test_one_kernel_on_two_machines():
     steps = []
     found = porple_speedups(["scan"], ["K20c", "A100"], 3, lambda what, *_: steps.append(what))
@@ -25,6 +26,7 @@ def test_one_kernel_on_two_machines():
     assert found.figures["A100, regular kernels: optima of all legal placements"] == 0
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_fit_a_machine_costs_no_other():
     found = porple_speedups(["hourglass-force", "triad"], ["C1060"], 3)
     irregular = next(t for t in found.tables if t.title.endswith("irregular kernels on C1060"))
@@ -33,6 +35,7 @@ def test_a_kernel_that_does_not_fit_a_machine_costs_no_other():
     assert "over 1 kernels" in found.verdict
 
 
+@pytest.mark.slow
 def test_overheads_stand_beside_table_5():
     found = porple_speedups(["transpose"], ["A100"], 3)
     table_5, launches = found.tables[-2:]

@@ -60,6 +60,7 @@ def two_of(sets, ways, line_sectors=4, **more):
     return new_caches(geometry, 1, line_sectors), new_caches(geometry, 1, line_sectors)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     accesses, st.sampled_from([1, 2, 7, 8, 16]), st.sampled_from([1, 3, 8]), st.booleans(),

@@ -118,6 +118,7 @@ def totals(where: list[int], drawn: list[tuple[int, int, int, int]], slices: int
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(requests)
 def test_sectors_of_each_slice(drawn: list[tuple[int, int, int, int]]) -> None:

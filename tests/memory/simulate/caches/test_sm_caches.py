@@ -116,6 +116,7 @@ def found(of_warps, geometry, shards, line_sectors=16):
     return rounds
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(warps, st.sampled_from(["lru", "random", "fifo"]), st.booleans(), st.sampled_from([1, 2]))
 def test_what_each_round_passes_on(of_warps, policy, hashed, shards):
