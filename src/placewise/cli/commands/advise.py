@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -140,6 +141,8 @@ def advise(
     from placewise.advisor.prepare import Profiling
     from placewise.advisor.programs.advise_program import advise_program
     from placewise.advisor.programs.advise_program_jointly import advise_program_jointly
+    from placewise.advisor.programs.program_advice import ProgramAdvice
+    from placewise.advisor.programs.program_layout_advice import ProgramJointAdvice
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
     from placewise.kernel.programs.program_file import holds_program
@@ -196,24 +199,10 @@ def advise(
                 "--profile",
                 where=case,
             )
-        if layouts:
-            with StepProgress(Console(stderr=True), quiet=quiet) as progress:
-                together = advise_program_jointly(
-                    case,
-                    machine_at(load_machine(machine), clock),
-                    finalists=FINALISTS if finalists is None else finalists,
-                    demand=Demand(probability, least_gain),
-                    nvrtc=nvrtc,
-                    instruction_limit=limit or DEFAULT_LIMIT,
-                    progress=progress.step,
-                )
-            files = write_program_joint_files(together, out) if out is not None else ()
-            what = "report, verified source and conversions"
-            shown = partial(render_program_joint, together)
-            show(Report(shown, together.to_dict, files, what), format_, as_json)
-            return
+        search: Callable[..., ProgramAdvice | ProgramJointAdvice]
+        search = advise_program_jointly if layouts else advise_program
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
-            program = advise_program(
+            program = search(
                 case,
                 machine_at(load_machine(machine), clock),
                 finalists=FINALISTS if finalists is None else finalists,
@@ -222,12 +211,16 @@ def advise(
                 instruction_limit=limit or DEFAULT_LIMIT,
                 progress=progress.step,
             )
-        files = write_program_files(program, out) if out is not None else ()
-        kept = program.recommended is None
-        what = "report" if kept else "report, verified source and its host code"
-        show(
-            Report(partial(render_program, program), program.to_dict, files, what), format_, as_json
-        )
+        if isinstance(program, ProgramJointAdvice):
+            files = write_program_joint_files(program, out) if out is not None else ()
+            what = "report, verified source and conversions"
+            shown = partial(render_program_joint, program)
+        else:
+            files = write_program_files(program, out) if out is not None else ()
+            kept = program.recommended is None
+            what = "report" if kept else "report, verified source and its host code"
+            shown = partial(render_program, program)
+        show(Report(shown, program.to_dict, files, what), format_, as_json)
         return
     if layouts:
         if measured is not None or sarif is not None:

@@ -50,5 +50,5 @@ def lint_page(report: CounterReport, found: Sequence[Found]) -> Page:
         title=f"{report.run.kernel.name} on {report.run.machine.name}: wasted bandwidth",
         verdict=verdict,
         document=lint_document(report, found),
-        forms=[form_document(report, title=PRESENT)],
+        forms=[form_document(report, title=PRESENT, remarks=[one.remark for one in found])],
     )

@@ -3,10 +3,12 @@ accesses of single warps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from placewise.advisor.forms.timing import watch_form
+from placewise.advisor.lint import Remark
 from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.errors import PlacewiseError
@@ -30,9 +32,10 @@ def form_document(
     title: str,
     option: int | None = None,
     prediction: Prediction | None = None,
+    remarks: Sequence[Remark] | None = None,
 ) -> dict[str, Any]:
     """The document :class:`placewise.schemas.page.PageForm` of a simulated launch. Its time is
-    predicted where ``prediction`` is not given."""
+    predicted where ``prediction`` is not given, and ``remarks`` are worked out if not given."""
     run, case = report.run, report.case
     notes = list(report.notes)
     timed, watched = watch_form(run.kernel, case, run.machine)
@@ -48,7 +51,7 @@ def form_document(
         "title": title,
         "option": option,
         "chart": memory_chart(run, prediction),
-        "lines": line_heat(run, lint_launch(report)),
+        "lines": line_heat(run, lint_launch(report) if remarks is None else remarks),
         "samples": [] if seen is None else warp_samples(run, seen),
         "timeline": None if watched is None else warp_timeline(watched, run.kernel),
         "curves": cache_curves(run, seen),
