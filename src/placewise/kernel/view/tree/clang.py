@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,13 @@ from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_b
 from placewise.kernel.view.tree.constants import declared_constants
 from placewise.kernel.view.tree.deep_stack import with_deep_stack
 from placewise.kernel.view.tree.included_kernel import IncludedKernelError
+from placewise.kernel.view.tree.libclang import (
+    INTEGERS,
+    constant,
+    library,
+    operator,
+    skipped_ranges,
+)
 from placewise.kernel.view.tree.macros import MacroUse, macro_uses
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.prototypes import Prototype, prototypes
@@ -31,29 +37,11 @@ from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
 from placewise.kernel.view.tree.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
-_BINARY = (
-    "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=",
-    "&", "^", "|", "&&", "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=",
-    ",",
-)  # fmt: skip
-"""Spelling by libclang's CXBinaryOperatorKind."""
-_UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
-"""Spelling by libclang's CXUnaryOperatorKind; p marks the postfix forms."""
-_CONSTANT_KINDS = frozenset(
-    {"INTEGER_LITERAL", "CHARACTER_LITERAL", "CXX_BOOL_LITERAL_EXPR", "CXX_UNARY_EXPR",
-     "DECL_REF_EXPR", "MEMBER_REF_EXPR"}
-)  # fmt: skip
-_INTEGERS = frozenset(
-    {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
-     "ULONG", "LONGLONG", "ULONGLONG", "ENUM"}
-)  # fmt: skip
 _ARRAYS = frozenset({"INCOMPLETEARRAY", "CONSTANTARRAY"})
 _KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 """Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
-_SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
+_SIZED = INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
 """Kinds of types that have a size; libclang 18 aborts on the type of a built-in function."""
-_EVALUATED_INTEGER = 1
-"""CXEval_Int."""
 DEEPEST = 400
 """Most levels of nesting: the analyses are recursive, and Python allows 1,000 frames."""
 _FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
@@ -131,13 +119,15 @@ def _read(case: Case, options: int) -> tuple[_Reader, Any]:
     source = device_source(case.source, case.filename, case.kernel, case.options)
     text = source.text.encode()
     unit = _parse(case, source, text, options)
-    found = _definition(unit, case)
+    declarations = list(_declarations(unit.cursor))
+    found = _definition(declarations, case)
     substitution = Substitution.none(text)
     if found.kind.name == "FUNCTION_TEMPLATE":
         substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
         unit = _parse(case, source, substitution.text, options)
-        found = _definition(unit, case)
-    return _Reader(case, unit, substitution), found
+        declarations = list(_declarations(unit.cursor))
+        found = _definition(declarations, case)
+    return _Reader(case, unit, declarations, substitution), found
 
 
 def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
@@ -151,7 +141,7 @@ def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
         "-include", str(_PREAMBLE),
         *(f"-D{name}={value}" for name, value in (*case.options.defines, *source.defines)),
         *(f"-I{path}" for path in (*case.options.include_paths, folder)),
-        *(f"-I{path}" for path in header_paths(case.options.nvrtc)),
+        *(argument for p in header_paths(case.options.nvrtc) for argument in ("-isystem", str(p))),
         *(argument for name in source.preincludes for argument in ("-include", name)),
     ]  # fmt: skip
     try:
@@ -181,10 +171,10 @@ def _known_std(std: str) -> str:
     return {"c++23": "c++2b", "c++26": "c++2b"}.get(std, std)
 
 
-def _definition(unit: Any, case: Case) -> Any:
+def _definition(declarations: list[Any], case: Case) -> Any:
     name = base_name(case.kernel)
     elsewhere = None
-    for cursor in _declarations(unit.cursor):
+    for cursor in declarations:
         if cursor.kind.name not in _FUNCTIONS or cursor.spelling != name.rsplit("::", 1)[-1]:
             continue
         if not cursor.is_definition() or not _qualified(cursor).endswith(name):
@@ -206,7 +196,11 @@ def _definition(unit: Any, case: Case) -> Any:
 
 
 def _declarations(cursor: Any) -> Iterator[Any]:
+    """Declarations of the user's files. The headers of CUDA and of the preamble, which is marked
+    as a system header, declare thousands that nobody asks for."""
     for child in cursor.get_children():
+        if child.location.is_in_system_header:
+            continue
         if child.kind.name in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"):
             yield from _declarations(child)
         else:
@@ -243,9 +237,12 @@ def _in_file(cursor: Any, filename: str) -> bool:
 class _Reader:
     """Copies cursors of one translation unit into nodes."""
 
-    def __init__(self, case: Case, unit: Any, substitution: Substitution) -> None:
+    def __init__(
+        self, case: Case, unit: Any, declarations: list[Any], substitution: Substitution
+    ) -> None:
         self.case = case
         self.unit = unit
+        self.declarations = declarations
         self.substitution = substitution
         self.lines: tuple[int, ...] = ()
         """Numbers to give for the lines of the file; empty for their own."""
@@ -253,7 +250,7 @@ class _Reader:
     def kernel(self, cursor: Any) -> ParsedKernel:
         function = self.node(cursor, None)
         body = next(c for c in function.children if c.kind == "COMPOUND_STMT")
-        others = [d for d in _declarations(self.unit.cursor) if d != cursor]
+        others = [d for d in self.declarations if d != cursor]
         own = [other for other in others if _in_file(other, self.case.filename)]
         functions = [o for o in own if o.kind.name in _FUNCTIONS and o.is_definition()]
         return ParsedKernel(
@@ -308,8 +305,8 @@ class _Reader:
             type=spelling,
             type_kind=type_kind,
             size=max(0, pointee.get_size()) if pointee.kind.name in _SIZED else 0,
-            operator=_operator(cursor, kind),
-            value=_constant(cursor, kind, canonical.kind.name),
+            operator=operator(cursor, kind),
+            value=constant(cursor, kind, canonical.kind.name),
             id=cursor.hash,
             target=referenced.hash if referenced is not None else 0,
             parent=parent,
@@ -326,7 +323,7 @@ class _Reader:
         """Offset where the text stands: of a macro's argument in the argument, of what a macro's
         body contributes at the macro's use."""
         found = ctypes.c_uint()
-        _library().clang_getFileLocation(location, None, None, None, ctypes.byref(found))
+        library().clang_getFileLocation(location, None, None, None, ctypes.byref(found))
         return self.substitution.original(found.value)
 
     def errors(self) -> tuple[tuple[int, str], ...]:
@@ -339,16 +336,8 @@ class _Reader:
         )
 
     def skipped(self) -> tuple[tuple[int, int], ...]:
-        library = _library()
-        file = self.unit.get_file(self.case.filename)
-        ranges = library.clang_getSkippedRanges(self.unit, file)
-        if not ranges:
-            return ()
-        try:
-            found = [ranges.contents.ranges[i] for i in range(ranges.contents.count)]
-            return tuple((self.offset(r.start), self.offset(r.end)) for r in found)
-        finally:
-            library.clang_disposeSourceRangeList(ranges)
+        ranges = skipped_ranges(self.unit, self.case.filename)
+        return tuple((self.offset(start), self.offset(end)) for start, end in ranges)
 
     def signature_start(self, cursor: Any) -> int:
         """Where the definition starts, with its own ``extern "C"`` and template header."""
@@ -380,59 +369,3 @@ def _members(type_: Any) -> tuple[tuple[str, int], ...]:
     # Negative offsets are libclang's errors, such as of a type that is not complete.
     places = [(f.spelling, type_.get_offset(f.spelling)) for f in fields]
     return tuple((name, bits // 8) for name, bits in places if bits >= 0)
-
-
-def _operator(cursor: Any, kind: str) -> str:
-    if kind in ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR"):
-        return _BINARY[_library().clang_getCursorBinaryOperatorKind(cursor)]
-    if kind == "UNARY_OPERATOR":
-        return _UNARY[_library().clang_getCursorUnaryOperatorKind(cursor)]
-    return ""
-
-
-def _constant(cursor: Any, kind: str, type_kind: str) -> int | None:
-    """Value of an integer constant expression, or None."""
-    # libclang 18 aborts on some expressions of other types, such as an array without a length.
-    if kind not in _CONSTANT_KINDS or type_kind not in _INTEGERS:
-        return None
-    library = _library()
-    result = library.clang_Cursor_Evaluate(cursor)
-    if not result:
-        return None
-    try:
-        if library.clang_EvalResult_getKind(result) != _EVALUATED_INTEGER:
-            return None
-        return int(library.clang_EvalResult_getAsLongLong(result))
-    finally:
-        library.clang_EvalResult_dispose(result)
-
-
-class _RangeList(ctypes.Structure):
-    _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
-
-
-@cache
-def _library() -> Any:
-    """libclang with the functions that its Python binding of version 18 leaves out."""
-    library = cindex.conf.lib
-    pointer = ctypes.c_void_p
-    library.clang_getCursorBinaryOperatorKind.argtypes = [cindex.Cursor]
-    library.clang_getCursorUnaryOperatorKind.argtypes = [cindex.Cursor]
-    library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
-    library.clang_Cursor_Evaluate.restype = pointer
-    library.clang_EvalResult_getKind.argtypes = [pointer]
-    library.clang_EvalResult_getAsLongLong.argtypes = [pointer]
-    library.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
-    library.clang_EvalResult_dispose.argtypes = [pointer]
-    library.clang_EvalResult_dispose.restype = None
-    unsigned = ctypes.POINTER(ctypes.c_uint)
-    file = ctypes.POINTER(cindex.c_object_p)
-    library.clang_getFileLocation.argtypes = [
-        cindex.SourceLocation, file, unsigned, unsigned, unsigned
-    ]  # fmt: skip
-    library.clang_getFileLocation.restype = None
-    library.clang_getSkippedRanges.argtypes = [cindex.TranslationUnit, cindex.File]
-    library.clang_getSkippedRanges.restype = ctypes.POINTER(_RangeList)
-    library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
-    library.clang_disposeSourceRangeList.restype = None
-    return library

@@ -2,6 +2,7 @@
 // kernel its structure and type. Vector and texture types are CUDA's own, from its headers. Types
 // are looser than CUDA's (templates for overload sets): NVRTC has already judged the source.
 #pragma once
+#pragma clang system_header
 
 typedef decltype(sizeof(0)) size_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
