@@ -13,6 +13,7 @@ from placewise.errors import MachineError, UnsupportedError
 from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.error import TIME_ERROR
 from placewise.model.evidence.warp_paths import (
@@ -180,9 +181,17 @@ def reach_of(
     traffic = run.traffic
     stores = sum(t.sectors for t in traffic.sites if t.site.kind != "load")
     written = traffic.dram_sectors_written().value * traffic.sector_bytes
+    stored = {
+        t.site.ptx_line: t.wavefronts / t.requests
+        for t in traffic.sites
+        if _is_copy(t) and t.site.space == "shared" and t.requests
+    }
     found = {}
     for t in traffic.sites:
         place = t.site.ptx_line
+        if _is_copy(t) and t.site.space == "shared":
+            # The access to global memory, at the same place, holds both.
+            continue
         # An execution whose predicate holds for no lane makes no request.
         active = min(1.0, t.requests / (executions.get(place) or t.requests or 1.0))
         if t.requests <= 0:
@@ -193,6 +202,9 @@ def reach_of(
             continue
         own = kind.passes.get(place)
         data, lines, full = own or (1.0, t.lines / t.requests, 1.0)
+        if _is_copy(t) and "BYPASS" in t.site.opcode:
+            # What comes from L2 goes to shared memory without a turn of L1.
+            data = full = 0.0
         past = max(0.0, t.l2_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram = max(0.0, t.dram_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram_bytes = dram * traffic.sector_bytes
@@ -208,5 +220,11 @@ def reach_of(
             min(1.0, dram / past) if waits and past else 0.0,
             active,
             full,
+            stored.get(place, 0.0),
         )
     return found
+
+
+def _is_copy(t: SiteTraffic) -> bool:
+    """Whether it is one of the two accesses of an asynchronous copy to shared memory."""
+    return t.site.opcode.startswith("LDGSTS")

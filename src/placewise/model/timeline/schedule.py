@@ -8,7 +8,7 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from placewise.errors import MachineError, UnsupportedError
 from placewise.kernel.binary.machine_code import listing_of
 from placewise.kernel.binary.sass.classes import group, without_padding
 from placewise.kernel.binary.sass.control import control
-from placewise.kernel.binary.sass.instruction import Instruction
+from placewise.kernel.binary.sass.instruction import Immediate, Instruction, Register
 from placewise.kernel.kernel import Kernel
 from placewise.machine.machine import Machine, Pipe
 from placewise.machine.opcode_pipes import pipes_of, timing_of
@@ -37,6 +37,10 @@ ALL_BANKS_BYTES = 128.0
 """32 banks of four bytes."""
 TAGS = 4
 """Lines whose tags are looked up in a cycle, where the machine file does not give it."""
+COPY, COMMIT_COPIES, AWAIT_COPIES = 1, 2, 3
+"""Values of ``Row.copies``: an asynchronous copy to shared memory (``LDGSTS``), the end of a group
+of them (``LDGDEPBAR``), and a wait until at most so many groups are unfinished as the value is
+above ``AWAIT_COPIES`` (``DEPBAR``)."""
 _SHARED_GROUPS = ("shared", "shared atomic", "warp exchange")
 _ARRAY_GROUPS = ("global", "global atomic", "local")
 _STORES = ("ST", "RED")
@@ -72,6 +76,9 @@ class Row(NamedTuple):
     """Share of the misses that wait for DRAM."""
     line: int = 0
     """Number of the instruction cache line that it lies in."""
+    copies: int = 0
+    """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
+    :data:`AWAIT_COPIES`; 0: nothing."""
 
 
 COLUMNS = Row._fields
@@ -97,6 +104,8 @@ class Reach:
     full: float | None = None
     """Turns of L1's data array that its words would take if every turn moved a word of each bank;
     None for shared memory, where every turn takes as long as a full one."""
+    stored: float = 0.0
+    """Turns in which an asynchronous copy writes to shared memory what it has loaded."""
 
     def data_cycles(self, full_turn: float) -> float:
         """Cycles of the data array, which needs ``full_turn`` for a turn that moves a word of each
@@ -106,9 +115,10 @@ class Reach:
         they do not: of a matrix and a vector with a thread to a row, where each of the 32 lanes has
         a turn of its own, the RTX 2060 takes the time of one cycle each, as do GPUs whose full turn
         is one cycle (benchmarks/breadth)."""
+        stored = self.stored * full_turn
         if self.full is None:
-            return self.passes * full_turn
-        return max(self.passes, self.full * full_turn)
+            return self.passes * full_turn + stored
+        return max(self.passes, self.full * full_turn) + stored
 
 
 def partitions(machine: Machine) -> int:
@@ -149,14 +159,34 @@ def table(
             unit = known[i.opcode] = known.get(i.opcode) or _unit(i, machine)
         rows.append(_row(i, unit, machine, reach.get(i.offset), i.offset in barriers))
     found = np.array(rows, np.float64).reshape(len(rows), len(COLUMNS))
+    found[:, COLUMNS.index("copies")] = copies(code)
     found[:, COLUMNS.index("line")] = np.arange(len(rows)) // FETCHED
     return found
+
+
+def copies(code: Sequence[Instruction]) -> list[int]:
+    """``Row.copies`` of each instruction. The compiler keeps one scoreboard for the ends of groups,
+    and ``DEPBAR`` of that scoreboard waits for them; of another one it has other uses."""
+    ends = {control(i.encoding).write_barrier for i in code if i.parts[0] == "LDGDEPBAR"}
+    return [_copies(i, ends) for i in code]
+
+
+def _copies(i: Instruction, ends: set[int | None]) -> int:
+    match i.parts[0], i.operands:
+        case "LDGSTS", _:
+            return COPY
+        case "LDGDEPBAR", _:
+            return COMMIT_COPIES
+        case "DEPBAR", (Register("SB", number), Immediate(int(left))) if number in ends:
+            return AWAIT_COPIES + left
+    return 0
 
 
 def row_of(values: NDArray[np.float64]) -> Row:
     """A row of :func:`table` as a :class:`Row`."""
     row = Row(*values.tolist())
-    return row._replace(pipe=int(row.pipe), server=int(row.server), line=int(row.line))
+    whole = {name: int(getattr(row, name)) for name in ("pipe", "server", "line", "copies")}
+    return row._replace(**whole)
 
 
 def _pipe(i: Instruction, machine: Machine) -> Pipe:

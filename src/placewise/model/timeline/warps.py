@@ -8,10 +8,11 @@ and greedy then youngest, the second fits measured kernels best, see docs/explan
 warp is ready when the stall count of its last instruction has passed and the scoreboards that the
 next one waits for are released. A pipe takes an instruction when it is done with the one before.
 Loads and stores of all partitions queue up for one load/store pipe. Accesses that miss L1 queue up
-for the SM's port to L2 and for these SMs' share of the bandwidth of L2 and DRAM. A block ends when
-its stores have reached L2. A warp that comes to another line of code waits until its partition's
-instruction cache has it; fetches of all partitions queue up. The next block goes to whichever SM
-has room first.
+for the SM's port to L2 and for these SMs' share of the bandwidth of L2 and DRAM. Asynchronous
+copies to shared memory hold no scoreboard: a warp waits for a group of them only where it says so.
+A block ends when its stores have reached L2. A warp that comes to another line of code waits until
+its partition's instruction cache has it; fetches of all partitions queue up. The next block goes to
+whichever SM has room first.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled
 from placewise.kernel.binary.sass.control import SCOREBOARDS
-from placewise.model.timeline.schedule import COLUMNS
+from placewise.model.timeline.schedule import AWAIT_COPIES, COLUMNS, COMMIT_COPIES, COPY
 
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
-_WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES, _LINE = range(9, 16)
-assert len(COLUMNS) == 16
+_WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES, _LINE, _COPIES = range(9, 17)
+assert len(COLUMNS) == 17
 
 PIPES = 32
 """Most pipes of an SM partition."""
 SERVERS = 2
+GROUPS = 8
+"""Groups of asynchronous copies whose ends are remembered for each warp."""
 
 
 class Pace(NamedTuple):
@@ -146,6 +149,10 @@ def run(
     l2_cost = pace.l2_cycles_per_byte / sms
     dram_cost = pace.dram_cycles_per_byte / sms
     debt = np.zeros((table.shape[0], 2))
+    copied = np.zeros(slots)
+    copier = np.full(slots, -1, np.int64)
+    groups = np.zeros((slots, GROUPS))
+    committed = np.zeros(slots, np.int64)
     room = issues.shape[0]
     recorded = 0
     waits = np.zeros((slots if room else 0, 4))
@@ -162,7 +169,7 @@ def run(
             place = turn % sms * resident + turn // sms
             _begin(
                 place, begun, order[begun], pace.launch, start, length, warps, at, end, ready,
-                released, age, alive, waits, producer,
+                released, age, alive, waits, producer, copied, committed,
             )  # fmt: skip
             begun += 1
     while done < blocks:
@@ -240,6 +247,15 @@ def run(
                         if debt[row, 1] >= 1.0:
                             debt[row, 1] -= 1.0
                             result = max(result, dram_free + pace.dram_latency)
+            copies = np.int64(table[row, _COPIES])
+            if copies == COPY:
+                copied[s] = max(copied[s], result)
+                copier[s] = row
+            elif copies == COMMIT_COPIES:
+                # Groups end in the order in which they are committed.
+                result = max(result, copied[s])
+                groups[s, committed[s] % GROUPS] = result
+                committed[s] += 1
             barrier = np.int64(table[row, _WRITE_BARRIER])
             if barrier >= 0:
                 if room and result >= released[s, barrier]:
@@ -261,7 +277,8 @@ def run(
                         ended = max(now, drained[place])
                         _begin(
                             place, begun, order[begun], ended + pace.launch, start, length, warps,
-                            at, end, ready, released, age, alive, waits, producer,
+                            at, end, ready, released, age, alive, waits, producer, copied,
+                            committed,
                         )  # fmt: skip
                         begun += 1
                     continue
@@ -277,6 +294,12 @@ def run(
                         if room and released[s, n] > then:
                             producer[s] = set_by[s, n]
                         then = max(then, released[s, n])
+                left = np.int64(table[path[at[s]], _COPIES]) - AWAIT_COPIES
+                if 0 <= left < min(committed[s], GROUPS):
+                    copied_at = groups[s, (committed[s] - 1 - left) % GROUPS]
+                    if room and copied_at > then:
+                        producer[s] = copier[s]
+                    then = max(then, copied_at)
                 if room:
                     waits[s, 2] = then
                 line = np.int64(table[path[at[s]], _LINE])
@@ -327,6 +350,8 @@ def _begin(
     alive: NDArray[np.int64],
     waits: NDArray[np.float64],
     producer: NDArray[np.int64],
+    copied: NDArray[np.float64],
+    committed: NDArray[np.int64],
 ) -> None:
     """Start the block of row ``row`` of ``warps`` in SM slot ``place``, at ``time``: set the state
     of its warps. ``waits`` and ``producer`` are empty where nothing is recorded."""
@@ -339,6 +364,8 @@ def _begin(
         ready[s] = time
         age[s] = block * per_block + w
         released[s, :] = 0.0
+        copied[s] = 0.0
+        committed[s] = 0
         if len(producer):
             waits[s, :] = time
             producer[s] = -1
