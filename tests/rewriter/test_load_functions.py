@@ -20,6 +20,8 @@ from placewise.space import Placement
 
 MACHINE = load_machine("A100")
 HINTS = [s.name for s in MACHINE.spaces if s.hint and s.name not in ("l2only", "streaming")]
+BETWEEN = ["sm_86", "sm_89", "sm_90", "sm_100"]
+"""Architectures between the oldest and the newest with these hints."""
 SCALARS = {
     "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "unsigned short": 2, "int": 4,
     "unsigned int": 4, "long": 8, "unsigned long": 8, "long long": 8, "unsigned long long": 8,
@@ -76,7 +78,10 @@ def test_halves(type_):
     assert run.output("o").tobytes() == random_bytes(256 * size).tobytes()
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize(
+    "arch",
+    ["sm_80", "sm_120", *(pytest.param(a, marks=pytest.mark.slow) for a in BETWEEN)],
+)
 @pytest.mark.parametrize("space", HINTS)
 def test_every_hint_survives_on_every_architecture(space, arch):
     written = moved(copied("float4", 16, arch), space)

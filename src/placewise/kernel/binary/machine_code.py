@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.binary.cubin import CubinKernel, read_cubin
@@ -33,9 +33,19 @@ class MachineCode:
     listing: Listing | None
     """None for targets that nvdisasm does not read."""
     text: Mapping[int, str]
-    """Text of each instruction, by offset; empty without a listing, as is ``live``."""
-    live: Mapping[int, LiveRegisters]
-    """Registers in use, by offset."""
+    """Text of each instruction, by offset; empty without a listing."""
+
+    @cached_property
+    def live(self) -> Mapping[int, LiveRegisters]:
+        """Registers in use, by offset; empty where nvdisasm does not say, as of cubins of older
+        compilers. Asked for, since nvdisasm takes a second run for it."""
+        if self.listing is None or self.kernel.cubin is None:
+            return {}
+        try:
+            counts = disassemble(self.kernel.cubin, ("-c", "-lrm", "count"))
+        except CompileError:
+            return {}
+        return live_registers(counts, self.kernel.entry)
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -65,17 +75,12 @@ def machine_code(kernel: Kernel) -> MachineCode:
         raise CaseError(f"kernel '{kernel.name}' has no machine code", where=kernel.filename)
     facts = read_cubin(kernel.cubin, kernel.entry)
     if facts.target < OLDEST_DISASSEMBLED:
-        return MachineCode(kernel, facts, kernel.spills, None, {}, {})
+        return MachineCode(kernel, facts, kernel.spills, None, {})
     instructions = disassemble(kernel.cubin, ("-c", "-json"))
-    try:
-        live = live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
-    except CompileError:  # nvdisasm prints no life ranges for cubins of older compilers
-        live = {}
     return MachineCode(
         kernel,
         facts,
         kernel.spills,
         listing_of(kernel.cubin, kernel.entry),
         printed(instructions, kernel.entry),
-        live,
     )
