@@ -182,7 +182,7 @@ __global__ void halving(const float *x, float *sums) {
 """
 
 
-def test_a_warp_without_an_active_lane_asks_nothing_of_the_load_store_unit():
+def test_a_warp_without_an_active_lane_takes_one_cycle_of_the_load_store_unit():
     threads, blocks = 512, 4096
     x, sums = np.ones(threads * blocks, np.float32), np.zeros(blocks, np.float32)
     case = make_case(
@@ -195,6 +195,8 @@ def test_a_warp_without_an_active_lane_asks_nothing_of_the_load_store_unit():
     # all store once, warp 0 loads the sum. Memory is read once and written once a block.
     shared = (8 + 4 + 2 + 1 + 5) * 3 + 16 + 1
     requests = (shared + 16 + 1) * blocks
+    # In nine rounds all warps come to three instructions, and at the end to two, most of them idle.
+    idle = (9 * 16 * 3 + 16 * 2) * blocks - (shared - 16 + 1) * blocks
     turns = 2  # 32 lanes on a unit 16 lanes wide
     busiest = -(-blocks // load_machine("RTX3060").processor.sms) / blocks
-    assert part.cycles == pytest.approx(requests * turns * busiest, rel=0.1)
+    assert part.cycles == pytest.approx((requests * turns + idle) * busiest, rel=0.1)

@@ -33,6 +33,11 @@ READ_CYCLES = 10.0
 """Cycles from when a shared pipe takes an instruction until its operands have been read, where a
 scoreboard protects them. Assumed; 4 in its place changes predictions by 1 %
 (docs/explanation/models.md)."""
+IDLE_PASSES = 1.0
+"""Cycles that a shared pipe takes for an instruction whose predicate holds for no lane: it is
+handed over as others are, without lanes to process. No document says so. Of 0, 1 and a full
+turn (2 cycles with 16 lanes), 1 fits published reductions whose warps are mostly idle best
+(``reduce 3`` and ``reduce 4`` of benchmarks/breadth)."""
 ALL_BANKS_BYTES = 128.0
 """32 banks of four bytes."""
 TAGS = 4
@@ -100,7 +105,7 @@ class Reach:
     far: float = 0.0
     active: float = 1.0
     """Share of executions in which some lane accesses. The others, whose predicate holds for no
-    lane, take an issue slot and nothing else."""
+    lane, take an issue slot and :data:`IDLE_PASSES` of the shared pipe, and nothing else."""
     full: float | None = None
     """Turns of L1's data array that its words would take if every turn moved a word of each bank;
     None for shared memory, where every turn takes as long as a full one."""
@@ -246,7 +251,8 @@ def _row(
     passes = max(least, data, tag_cycles(reach.lines, machine))
     result = _latency(kind, machine) if i.parts[0][:2] not in _STORES else 0.0
     return Row(
-        number, 1, server, passes * reach.active, (result or latency) * reach.active,
+        number, 1, server, passes * reach.active + IDLE_PASSES * (1.0 - reach.active),
+        (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
         barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far,
     )  # fmt: skip
