@@ -5,6 +5,7 @@ from placewise.reproduce.addressing_table import addressing_reproduction
 from placewise.reproduce.coverage import coverage
 from placewise.reproduce.event_selection import event_selection
 from placewise.reproduce.hu_liu.hu_liu_tables import hu_liu_tables
+from placewise.reproduce.machine_tables import machine_tables
 from placewise.reproduce.mei_tables import mei_tables
 from placewise.reproduce.peng_tables import peng_tables
 from placewise.reproduce.placement_tests import placement_tests
@@ -20,6 +21,7 @@ __all__ = [
     "coverage",
     "event_selection",
     "hu_liu_tables",
+    "machine_tables",
     "mei_tables",
     "peng_tables",
     "placement_tests",

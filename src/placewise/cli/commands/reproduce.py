@@ -33,6 +33,7 @@ class What(StrEnum):
     ablations = "huang-li-ablations"
     peng = "peng-layouts"
     mei = "mei"
+    machines = "machines"
     coverage = "coverage"
 
 
@@ -43,8 +44,9 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="porple-table4, porple-speedups, hu-liu, huang-li (Table IV, Figs. 4 and 6), "
-            "huang-li-addressing, huang-li-events, huang-li-ablations, peng-layouts, mei, coverage "
-            "(every table and figure, and why some cannot be recomputed). Default: all that the "
+            "huang-li-addressing, huang-li-events, huang-li-ablations, peng-layouts, mei, machines "
+            "(what papers print of GPUs, beside the machine files), coverage (every table and "
+            "figure, and why some cannot be recomputed). Default: all that the "
             "given files allow, except porple-speedups, huang-li and mei, which take minutes.",
         ),
     ] = None,
@@ -105,6 +107,7 @@ def reproduce(
         coverage,
         event_selection,
         hu_liu_tables,
+        machine_tables,
         mei_tables,
         peng_tables,
         placement_tests,
@@ -141,6 +144,7 @@ def reproduce(
             What.hu_liu: hu_liu_tables,
             What.peng: peng_tables,
             What.mei: lambda: mei_tables(progress.step),
+            What.machines: machine_tables,
             What.coverage: coverage,
             What.huang_li: lambda: placement_tests(machine or (), cases or (), progress.step),
             What.addressing: lambda: addressing_reproduction(progress.step),
