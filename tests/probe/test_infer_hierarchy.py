@@ -131,6 +131,29 @@ def test_mapping_that_consecutive_lines_do_not_fill_is_doubted():
     assert cache.confidence == "low"
 
 
+@pytest.mark.parametrize(
+    ("ways", "seed"),
+    [
+        ((17,) + (8,) * 6, 1),
+        ((17,) + (8,) * 6, 2),
+        ((8, 8, 17, 8, 8, 8, 8), 1),
+        ((20, 12, 12, 12), 1),
+    ],
+)
+def test_sets_of_unequal_size_are_found_where_pages_go_round_them(ways, seed):
+    """Pages go to sets modulo their number, so that consecutive pages leave the large sets partly
+    empty; Mei et al. 2014 found 17 entries in one set and 8 in each of six others."""
+    tlbs = (SimulatedCache(2 * MB, (16,), 0.0), SimulatedCache(2 * MB, ways, 90.0))
+    hierarchy = SimulatedHierarchy(
+        (SimulatedCache(128, (16,) * 256, 230.0, 32),), 360.0, tlbs, 250.0
+    )
+    device = SimulatedDevice(hierarchy, reach_bytes=1 << 28, seed=seed)
+    _, second = infer_hierarchy(device, Plan(levels=0)).tlbs
+    assert second.ways == ways
+    assert second.capacity_bytes == sum(ways) * 2 * MB
+    assert (second.index, second.confidence) == ("modulo", "high")
+
+
 def test_averages_contradict_each_other_on_the_texture_cache():
     hierarchy = SimulatedHierarchy((SimulatedCache(32, (96,) * 4, 110.0, run=4),), 240.0)
     device = SimulatedDevice(hierarchy)

@@ -93,9 +93,10 @@ def test_pace_of_instructions_is_that_hidden(written):
     assert {t.opcode.replace(".", "_") for t in written.instructions} >= set(INSTRUCTIONS)
 
 
-def test_the_six_patterns_add_up_by_hand(found):
-    # L2 hit 210, DRAM 600; an L2 TLB hit adds 80, a miss of both 220.
-    by_hand = {1: 210, 2: 290, 3: 430, 4: 600, 5: 820, 6: 820}
+def test_the_patterns_add_up_by_hand(found):
+    # L2 hit 210, DRAM 600; an L2 TLB hit adds 80, a miss of both 220. It switches no page tables,
+    # so that there is no sixth pattern.
+    by_hand = {1: 210, 2: 290, 3: 430, 4: 600, 5: 820}
     assert {p.number: p.cycles for p in found.patterns} == pytest.approx(by_hand, rel=0.03)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from placewise.probe import Plan, infer_hierarchy
 from placewise.probe.simulated.chases import SimulatedDevice
-from placewise.reproduce.mei_tables import PATHS, bank_passes
+from placewise.reproduce.mei_tables import PATHS, bank_passes, pattern_table
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ def test_latencies_of_texture_memory_are_those_printed():
     assert (first.capacity_bytes, first.line_bytes, len(first.ways)) == (12 << 10, 32, 4)
     assert first.latency_cycles == pytest.approx(110, rel=0.03)
     assert second.latency_cycles == pytest.approx(220, rel=0.03)
+
+
+def test_all_six_patterns_are_found_on_a_kepler():
+    figures = {}
+    table = pattern_table(figures)
+    assert [row[-1] for row in table.rows] == ["yes"] * 6
+    # The talk: page tables of 512 MB are active at a time.
+    assert figures == {"patterns found as simulated": 6, "page tables found, MB": 512}
+    # Its observations: each further miss takes longer, and a switch longest of all.
+    found = [row[3] for row in table.rows]
+    assert found[0] < found[1] < found[2]
+    assert found[3] < found[4] < found[5]

@@ -191,7 +191,7 @@ def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure
     if pieces is None:
         return Structure(latency, sector_bytes=view.stride, doubts=("no array was too large",))
     partial = Structure(latency, pieces * view.stride, view.stride)
-    members = sharers(view, pieces, pieces)
+    members = sharers(view, np.arange(pieces), pieces)
     if not len(members):
         return replace(partial, doubts=(_NO_MEMBER,))
     q = 1 if view.spread else sectors_per_line(view, pieces, pieces, members)
@@ -207,16 +207,17 @@ def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure
     sizes = [len(m) for m in sets.members]
     if sets.overlap:
         doubts.append("a line seems to lie in two sets")
+    filled = len(sets.lines) > lines
     if sets.all:
         ways = tuple(sizes)
-        if sum(sizes) != lines:
+        if sum(sizes) != len(sets.lines):
             doubts.append("the sets do not add up to the capacity")
     else:
         ways = (sizes[0],) * (lines // sizes[0])
         if len(set(sizes)) > 1 or lines % sizes[0]:
             doubts.append("sets are of several sizes, and not all were looked at")
     first = min(range(len(sizes)), key=lambda k: (sizes[k], int(sets.members[k][0])))
-    if not full(by_line, lines):
+    if not filled and not full(by_line, lines):
         doubts.append("it holds more than consecutive lines can fill")
     rest = np.setdiff1d(np.arange(lines), sets.members[first])
     policy = infer_policy(by_line, sets.members[first], sets.others[first], rest, nearer)
@@ -229,6 +230,7 @@ def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure
     labels = labels_of(sets.members, lines) if sets.all and not sets.overlap else ()
     return replace(
         partial,
+        capacity_bytes=len(sets.lines) * by_line.stride,
         line_bytes=by_line.stride,
         ways=ways,
         policy=policy.name,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from placewise.probe.chase import Chase, ProbeDevice
 from placewise.probe.infer.hierarchy import Hierarchy
 from placewise.probe.infer.latencies import places
+from placewise.probe.infer.page_tables import find_page_tables, going_round
 
 PATTERNS = (
     "data cache hit, L1 TLB hit",
@@ -20,8 +21,6 @@ PATTERNS = (
     "data cache miss, L2 TLB miss, page table not at hand",
 )
 """Numbers 1 to 6 of their table."""
-_REGION = 1 << 29
-"""Bytes that page table entries are at hand for: 512 MB on Kepler (Mei et al. 2014)."""
 _SPREAD = 128
 _LINES = 64
 """Loads within one page."""
@@ -42,7 +41,8 @@ class PatternLatency:
 
 
 def latency_patterns(device: ProbeDevice, found: Hierarchy) -> tuple[PatternLatency, ...]:
-    """Latencies of those of the six patterns whose levels ``found`` has.
+    """Latencies of those of the six patterns whose levels ``found`` has; of the sixth where loads
+    are seen to switch page tables (:mod:`.page_tables`).
 
     Levels that loads can bypass are left out: on current GPUs their hits use no TLB."""
     entries = [_pages(tlb.capacity_bytes, tlb.line_bytes) for tlb in found.tlbs]
@@ -61,9 +61,10 @@ def latency_patterns(device: ProbeDevice, found: Hierarchy) -> tuple[PatternLate
         laps[5] = Chase((cold + page // 2) % (beyond * page), before=cold, bypass=device.bypasses)
     touched = _within_a_page(page, 1)[:1]
     laps[4] = Chase(_within_a_page(page, 0), before=touched, bypass=device.bypasses)
-    regions = device.reach_bytes // _REGION
-    if entries and regions >= 8:
-        laps[6] = Chase(np.arange(regions) * _REGION, bypass=device.bypasses)
+    tables = find_page_tables(device, found.tlbs)
+    if tables is not None:
+        first_loads = going_round(last + 1, page, tables.active + 1, tables.region_bytes)
+        laps[6] = Chase(first_loads, bypass=device.bypasses)
     return tuple(
         PatternLatency(number, float(np.median(device.run(chase).cycles)))
         for number, chase in sorted(laps.items())

@@ -73,8 +73,8 @@ def mapping(
 
 
 def labels_of(members: list[NDArray[np.int64]], lines: int) -> tuple[int, ...]:
-    """Set of each line, numbered in the order of their first lines."""
+    """Set of each line below ``lines``, numbered in the order of their first lines."""
     labels = np.full(lines, -1)
     for number, some in enumerate(sorted(members, key=lambda m: int(m[0]))):
-        labels[some] = number
+        labels[some[some < lines]] = number
     return tuple(labels.tolist())

@@ -14,7 +14,7 @@ import numpy as np
 from placewise.cases import load_case
 from placewise.cases.papers import HU_LIU
 from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.make_case import Value, make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
@@ -54,7 +54,7 @@ def strided_transactions(strides: Sequence[int], threads: int) -> dict[int, floa
     machine = load_machine(MACHINE)
     found = {}
     for stride in strides:
-        arguments = {
+        arguments: dict[str, Value] = {
             "in": np.zeros(threads * stride, np.float32),
             "out": np.zeros(threads, np.float32),
             "stride": np.int32(stride),

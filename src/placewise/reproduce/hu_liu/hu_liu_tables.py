@@ -236,12 +236,13 @@ def _times_table(modelled: float, measured: float) -> Table:
             (c.kernel, c.size, c.printed_measured, c.printed_predicted, f"{c.printed_error} %",
              round(own, 6), round(own_modelled, 6), f"{deviation:+.1f} %")
         )  # fmt: skip
-    for f, own in zip(FAN, (fan1_time(modelled), None), strict=True):
-        with_measured = None if own is None else round(fan1_time(measured), 6)
-        against = None if own is None else f"{100.0 * (own / f.printed_predicted - 1.0):+.1f} %"
+    fan1 = fan1_time(modelled)
+    against = f"{100.0 * (fan1 / FAN[0].printed_predicted - 1.0):+.1f} %"
+    of_fan1: tuple[Cell, ...] = (round(fan1_time(measured), 6), round(fan1, 6), against)
+    for f, found in zip(FAN, (of_fan1, (None, None, None)), strict=True):
         rows.append(
             (f.kernel, f.size, f.printed_measured, f.printed_predicted, f"{f.printed_error} %",
-             with_measured, None if own is None else round(own, 6), against)
+             *found)
         )  # fmt: skip
     return Table(
         "Table IV: times of CFD and Gaussian elimination",
@@ -264,7 +265,7 @@ def _times_table(modelled: float, measured: float) -> Table:
 
 
 def _stencil_table(transactions: float) -> Table:
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     base = STENCIL[0][2]
     cycle = measured_cycle()
     for shape, actual, predicted, error in STENCIL:
