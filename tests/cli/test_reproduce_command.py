@@ -18,7 +18,7 @@ def test_json_keeps_standard_output_clean():
     assert document["schema"] == "placewise-reproduction"
     (found,) = document["reproductions"]
     assert found["name"] == "hu-liu"
-    assert len(found["tables"]) == 5
+    assert len(found["tables"]) == 7
     for table in found["tables"]:
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
 
