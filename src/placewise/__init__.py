@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from placewise.advisor.advice import Advice, Option, Verification
     from placewise.advisor.layouts.advise_jointly import advise_jointly
     from placewise.advisor.layouts.advise_layout import advise_layout
+    from placewise.advisor.layouts.estimate_layouts import estimate_layouts
     from placewise.advisor.layouts.joint_advice import JointAdvice
     from placewise.advisor.layouts.layout_advice import LayoutAdvice
+    from placewise.advisor.layouts.static_advice import StaticLayoutAdvice
     from placewise.advisor.lint import Remark
     from placewise.advisor.predictions.machine_code import CodeReport, inspect_machine_code
     from placewise.advisor.predictions.moved_counters import MovedCounters, predict_moved_counters
@@ -86,6 +88,7 @@ _HOMES = {
     "PointerTo": "kernel.cases.values",
     "Remark": "advisor.lint",
     "Rewritten": "rewriter.rewritten",
+    "StaticLayoutAdvice": "advisor.layouts.static_advice",
     "Struct": "kernel.cases.values",
     "TimePrediction": "advisor.predictions.predicted_time",
     "TimeReport": "advisor.predictions.predicted_time",
@@ -102,6 +105,7 @@ _HOMES = {
     "calibrate": "advisor.predictions.calibrate",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
+    "estimate_layouts": "advisor.layouts.estimate_layouts",
     "execute": "api",
     "inspect_machine_code": "advisor.predictions.machine_code",
     "json_schema": "schemas",
@@ -149,6 +153,7 @@ __all__ = [
     "ProgramLayoutAdvice",
     "Remark",
     "Rewritten",
+    "StaticLayoutAdvice",
     "Struct",
     "TimePrediction",
     "TimeReport",
@@ -165,6 +170,7 @@ __all__ = [
     "calibrate",
     "case_names",
     "compile_module",
+    "estimate_layouts",
     "execute",
     "inspect_machine_code",
     "json_schema",

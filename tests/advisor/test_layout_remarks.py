@@ -46,6 +46,6 @@ def test_separate_arrays_that_are_looked_up_have_joining_named():
              np.zeros(n, np.float32), np.int32(n)]  # fmt: skip
     report = lint(make_case("gather", GATHER, given, block=256, problem=n), "A100")
     by_array = {r.array: r.message for r in report.remarks if "uncoalesced" in r.rule.value}
-    assert "y, z as one array of structs" in by_array["y"]
-    assert "times their traffic (`placewise layout --join y,z`" in by_array["z"]
+    assert "x, y, z as one array of structs" in by_array["y"]
+    assert "times their traffic (`placewise layout --join x,y,z`" in by_array["z"]
     assert "sum" not in by_array

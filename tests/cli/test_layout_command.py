@@ -71,6 +71,22 @@ def test_json_is_the_advice(case):
     assert data["structs"][0]["options"][0]["kind"] == "SoA"
 
 
+def test_static_costs_need_no_run(case, tmp_path):
+    found = run(case, "-m", "A100", "--static")
+    assert found.exit_code == 0, found.output
+    assert "Lay p (P) out as" in found.output
+    assert "the branch in line 4 is taken" in found.output
+    document = json.loads(run(case, "-m", "A100", "--static", "--json").stdout)
+    TypeAdapter(DOCUMENTS["placewise-static-layout"]).validate_python(document, strict=True)
+    with pytest.raises(CaseError, match="writes no files"):
+        CliRunner().invoke(
+            app,
+            ["layout", str(case), "-m", "A100", "--static", "--out", str(tmp_path / "o")],
+            catch_exceptions=False,
+        )
+    assert not (tmp_path / "o").exists()
+
+
 def test_kernels_without_structs_are_told_so():
     found = run("spmv", "-m", "A100")
     assert found.exit_code == 0

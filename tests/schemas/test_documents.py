@@ -22,6 +22,7 @@ COMMANDS = {
     "advise blur.toml -m RTX3060 --finalists 1": "placewise-program",
     "advise my-kernel.toml -m A100 --model huang-li --measured 1ms": "placewise-targets",
     "layout transpose.toml -m A100": "placewise-layout",
+    "layout particles.toml -m A100 --static": "placewise-static-layout",
     "rewrite my-kernel.toml -m A100 --place table=constant": "placewise-written",
     "rewrite my-kernel.toml -m A100 --agnostic --versions 1": "placewise-agnostic",
     "time my-kernel.toml -m A100 -m K20c --measured A100=1ms": "placewise-times",

@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "layout particles.toml --machine A100",
             "layout particles.toml -m H100 --layout soa --layout '{x y z m}@16 {vx vy vz}'",
             "layout particles.toml -m A100 --out particles/ --json",
+            "layout particles.toml -m A100 --static",
         ),
     ),
     "rewrite": (

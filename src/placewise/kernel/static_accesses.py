@@ -35,6 +35,8 @@ class StaticAccess:
     is_store: bool
     index: StaticIndex
     line: int
+    element_bytes: int = 4
+    """Size of an element of an array of numbers; not used where there is a field."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from placewise.schemas.predictions.prediction import (
 )
 from placewise.schemas.predictions.program import ProgramDocument
 from placewise.schemas.probe import ProbeDocument
+from placewise.schemas.static_layout import StaticLayoutDocument
 from placewise.schemas.sweep import SweepDocument
 from placewise.schemas.trace import TraceDocument
 from placewise.schemas.tune import TuneDocument
@@ -53,6 +54,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-advice": AdviceDocument,
     "placewise-program": ProgramDocument,
     "placewise-layout": LayoutDocument,
+    "placewise-static-layout": StaticLayoutDocument,
     "placewise-joint": JointDocument,
     "placewise-program-layout": ProgramLayoutDocument,
     "placewise-program-joint": ProgramJointDocument,

@@ -59,6 +59,17 @@ class LayoutOption(TriedLayout):
     """Name of the struct type."""
 
 
+class StructLayoutOption(LayoutOption):
+    """One layout of one struct type, judged by its accesses, too."""
+
+    sectors_ratio: float | None
+    """Sectors that the traced accesses move, over those of the present layout; null where none is
+    traced."""
+    static_ratio: float | None
+    """Static cost (`layout --static`) over that of the present layout; null where the source cannot
+    be read for it."""
+
+
 class Conversion(TypedDict):
     """What it takes to convert the arrays once to the layout and once back, on the GPU."""
 
@@ -89,7 +100,7 @@ class StructAdvice(TypedDict):
     """The recommended layout; null: keep the present one."""
     conversion: Conversion | None
     """Cost of the conversion to the recommended layout."""
-    options: list[LayoutOption]
+    options: list[StructLayoutOption]
     """Other layouts, the fastest first."""
 
 

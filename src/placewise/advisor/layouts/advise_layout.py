@@ -12,6 +12,7 @@ from dataclasses import replace
 from placewise.advisor.finalists import Demand
 from placewise.advisor.forms.timing import time_form
 from placewise.advisor.layouts.advise_matrices import advise_matrices
+from placewise.advisor.layouts.estimate_layouts import StaticKernel, cache_levels
 from placewise.advisor.layouts.joined_trial import join_remarks, joined_trial
 from placewise.advisor.layouts.layout_advice import (
     Conversion,
@@ -20,21 +21,21 @@ from placewise.advisor.layouts.layout_advice import (
     StructAdvice,
 )
 from placewise.advisor.layouts.layout_trial import Trial, fastest_first, recommended
+from placewise.advisor.layouts.read_for_layouts import read_for_layouts
 from placewise.advisor.layouts.verify_layout import verify_layout
 from placewise.cases import CaseLike, load_case
 from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates, padded_struct
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution
-from placewise.kernel.cases.case import Case, Language
-from placewise.kernel.cases.check_launch import check_case
-from placewise.kernel.cases.prepare_case import compile_case, read_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.struct_uses import StructArrays
-from placewise.kernel.target import target_for
 from placewise.kernel.view import find_matrices, find_struct_arrays
 from placewise.kernel.view.separate_arrays import pointer_structs
+from placewise.kernel.view.static_accesses import static_accesses
 from placewise.machine import Machine, MachineLike, load_machine
-from placewise.memory.fields import FieldAccesses, FieldRecorder, field_costs
+from placewise.memory.fields import FieldAccesses, FieldCosts, FieldRecorder, field_costs
 from placewise.memory.fields.record import line_uses
 from placewise.memory.occupancy import occupancy
 from placewise.progress import Progress, silent
@@ -71,20 +72,9 @@ def advise_layout(
     CaseError, CompileError, MachineError or ExecutionError for bad input. A struct that cannot have
     another layout is no error: its advice says why.
     """
-    case, machine = load_case(case), load_machine(machine)
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}; layouts are read from CUDA C++", where=case.filename
-        )
-    check_case(case, machine.limits)
-    nvrtc = nvrtc or case.options.nvrtc
-    arch, stand_in = target_for(machine.limits.compute_capability, nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
-    progress("compiling", 0, 0)
-    read = read_case(case)
+    machine = load_machine(machine)
+    read, notes = read_for_layouts(load_case(case), machine, nvrtc, progress)
     case, kernel, view = read.case, read.kernel, read.view
-    check_case(case, machine.limits, kernel.static_shared_bytes)
-    notes = (*machine.warnings, *([stand_in] if stand_in else []), *read.notes)
     if join:
         present = time_form(kernel, case, machine)
         trial = Trial(case, kernel, machine, view, present, demand, progress, instruction_limit)
@@ -104,7 +94,7 @@ def advise_layout(
         recorder = FieldRecorder(structs.record, structs.parameters, case.launch)
         truth = trial.trace(recorder)
         chosen = wanted.get(structs.type_name, [])
-        advice.append(_struct_advice(trial, structs, recorder.accesses(), truth, chosen))
+        advice.append(_struct_advice(trial, structs, found, recorder.accesses(), truth, chosen))
     orders = advise_matrices(trial, matrices) if matrices and not layouts else None
     remarks = () if found or holders else join_remarks(case, view)
     return LayoutAdvice(case, machine, tuple(advice), orders, (*notes, *remarks))
@@ -120,14 +110,12 @@ def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) ->
     truth = trial.trace(recorder)
     now = structure_of_arrays(record)
     wanted = [parse_layout(text, record) for text in layouts]
+    costs = field_costs(record, recorder.accesses(), _reuse_bytes(trial))
     if not wanted:
-        costs = field_costs(
-            record, recorder.accesses(), reuse_bytes(trial.case, trial.kernel, trial.machine)
-        )
         padded = padded_struct(record)
         wanted = [record.declared, *([padded] if padded else [])]
         wanted += [c for c in layout_candidates(costs) if c not in (now, *wanted)]
-    options = _tried(trial, structs, wanted, truth)
+    options = _judged(trial, (structs,), now, costs, _tried(trial, structs, wanted, truth))
     best = recommended(options, trial.demand, lambda o: awkwardness(o.layout))
     conversion = None
     if best is not None:
@@ -138,20 +126,17 @@ def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) ->
 
 
 def _struct_advice(
-    trial: Trial, structs: StructArrays, accesses: FieldAccesses, truth: Execution,
-    wanted: list[Layout],
+    trial: Trial, structs: StructArrays, all_structs: Sequence[StructArrays],
+    accesses: FieldAccesses, truth: Execution, wanted: list[Layout],
 ) -> StructAdvice:  # fmt: skip
-    """Try the layouts of one struct type."""
+    """Try the layouts of one struct type; ``all_structs`` are all that the kernel has."""
     if structs.obstacle is not None:
         return StructAdvice(structs, (), trial.present, (), None, None)
     lines = line_uses(structs.record, accesses)
-    if not wanted:
-        trial.progress(f"choosing layouts of {structs.type_name}", 0, 0)
-        costs = field_costs(
-            structs.record, accesses, reuse_bytes(trial.case, trial.kernel, trial.machine)
-        )
-        wanted = layout_candidates(costs)
-    ranked = _tried(trial, structs, wanted, truth)
+    trial.progress(f"choosing layouts of {structs.type_name}", 0, 0)
+    costs = field_costs(structs.record, accesses, _reuse_bytes(trial))
+    tried = _tried(trial, structs, wanted or layout_candidates(costs), truth)
+    ranked = _judged(trial, all_structs, structs.record.declared, costs, tried)
     best = recommended(ranked, trial.demand, lambda o: awkwardness(o.layout))
     conversion = None if best is None else _conversion(trial, best)
     return StructAdvice(structs, lines, trial.present, ranked, best, conversion)
@@ -166,6 +151,29 @@ def _tried(
         trial.progress(f"trying layout {layout.describe()}", done, len(wanted))
         options.append(_option(trial, structs, layout, truth))
     return fastest_first(options)
+
+
+def _judged(
+    trial: Trial, all_structs: Sequence[StructArrays], now: Layout, costs: FieldCosts,
+    options: Sequence[LayoutOption],
+) -> tuple[LayoutOption, ...]:  # fmt: skip
+    """The options with what the traced accesses and the source alone say of them."""
+    try:
+        program = static_accesses(trial.case)
+    except UnsupportedError:
+        program = None
+    levels = cache_levels(trial.kernel, trial.case.launch, trial.machine)
+    made = []
+    for option in options:
+        static = None
+        if program is not None:
+            of = StaticKernel(program, all_structs, trial.case.launch, levels)
+            here, present = (of.cost(option.arrays, each) for each in (option.layout, now))
+            static = here.over(present) if present.total else None
+        moved = costs.sectors(now)
+        sectors = costs.sectors(option.layout) / moved if moved else None
+        made.append(replace(option, sectors_ratio=sectors, static_ratio=static))
+    return tuple(made)
 
 
 def _option(trial: Trial, structs: StructArrays, layout: Layout, truth: Execution) -> LayoutOption:

@@ -67,11 +67,17 @@ class LayoutOption(TriedLayout):
     layout: Layout
     relaid: Relaid | None
     """None where it cannot be written."""
+    sectors_ratio: float | None = None
+    """Sectors that the traced accesses move in it, over those of the present layout; None where
+    none is traced."""
+    static_ratio: float | None = None
+    """Static cost over that of the present layout; None where the source cannot be read for it."""
 
     def to_dict(self) -> dict[str, Any]:
         """The layout as JSON types."""
         arrays = {"struct": self.arrays.type_name, "arrays": list(self.arrays.parameters)}
-        return arrays | super().to_dict()
+        judged = {"sectors_ratio": self.sectors_ratio, "static_ratio": self.static_ratio}
+        return arrays | super().to_dict() | judged
 
 
 @dataclass(frozen=True, eq=False)

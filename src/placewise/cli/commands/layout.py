@@ -46,6 +46,14 @@ def layout(
             help="Try these separate arrays of one length as one array of structs: x,y,z.",
         ),
     ] = None,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static",
+            help="Run nothing: compare layouts by the static cost of Peng, Grossman and Sarkar, "
+            "from the source and the machine's caches.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -75,6 +83,7 @@ def layout(
     """Say how arrays of structs should be laid out, from AoS to SoA, and write it, verified."""
     from placewise.advisor import Demand
     from placewise.advisor.layouts.advise_layout import advise_layout
+    from placewise.advisor.layouts.estimate_layouts import estimate_layouts
     from placewise.advisor.programs.advise_program_layout import advise_program_layout
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
@@ -89,12 +98,32 @@ def layout(
         render_program_layout,
         write_program_layout_files,
     )
+    from placewise.report.layouts.static_layout import render_static_layouts
 
     if out is not None:
         check_folder(out)
     if html is not None:
         check_file(html)
     what = "report, verified source and conversions"
+    if static:
+        if out is not None or html is not None or holds_program(case):
+            raise CaseError(
+                "--static looks at one launch and writes no files",
+                where=case,
+                hint="leave out --out and --html; give a case with one launch",
+            )
+        with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+            costs = estimate_layouts(
+                case,
+                machine,
+                layouts=layouts or (),
+                join=_names(join),
+                least_gain=least_gain,
+                nvrtc=nvrtc,
+                progress=progress.step,
+            )
+        show(Report(partial(render_static_layouts, costs), costs.to_dict), format_, as_json)
+        return
     if holds_program(case):
         if join is not None or html is not None:
             raise CaseError("several launches go with neither --join nor --html", where=case)
@@ -117,7 +146,7 @@ def layout(
             case,
             machine,
             layouts=layouts or (),
-            join=[name.strip() for name in join.split(",")] if join else (),
+            join=_names(join),
             demand=Demand(probability, least_gain),
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,
@@ -127,3 +156,8 @@ def layout(
     files = write_layout_files(advice, out) if out is not None else ()
     files += write_html(html, page)
     show(Report(partial(render_layouts, advice), advice.to_dict, files, what), format_, as_json)
+
+
+def _names(join: str | None) -> list[str]:
+    """The arrays that ``--join`` names."""
+    return [name.strip() for name in join.split(",")] if join else []

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from placewise.errors import CompileError, UnsupportedError
 from placewise.kernel.cases.bind_names import bind_parameters
 from placewise.kernel.cases.case import Case
 from placewise.kernel.chunks import ChunkPlan
@@ -31,12 +30,7 @@ from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.tree.node import Node, shared_arrays
 from placewise.kernel.view.tree.template import template_parameters
-from placewise.kernel.view.written_out import (
-    expand_macros,
-    inline_calls,
-    write_indices,
-    write_vectors,
-)
+from placewise.kernel.view.written_out.all_levels import written_out
 from placewise.space import Way
 
 _BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)
@@ -46,8 +40,6 @@ _HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
 MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
 """Ways that change every use of an array, also one in a branch that the preprocessor left out."""
 PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
-_CALL_LEVELS = 8
-"""Most levels of calls and macros that are written out."""
 _WIDE = 1 << 31
 """Fewest elements of an array whose indices need 64 bits."""
 _TEXELS = 1 << 27
@@ -109,31 +101,12 @@ def _followed(
 
 
 def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
-    """The source with what hides arrays written out, one level at a time: macros and calls
-    that take them, and pointers into them; None where there is nothing of it."""
-    lines: tuple[int, ...] = ()
-    source, parsed = None, kernel
+    """The source with what hides arrays written out; None where there is nothing of it."""
     wide = any(a.data.size >= _WIDE for a in case.inputs.arrays)
-    for _ in range(_CALL_LEVELS):
-        found = (
-            expand_macros(parsed)
-            or inline_calls(parsed)
-            or write_vectors(parsed, wide=wide)
-            or write_indices(parsed, wide=wide)
-        )
-        if found is None:
-            break
-        inner = replace(case, source=found.source)
-        lines = tuple(lines[line - 1] if lines else line for line in found.lines)
-        try:
-            reparsed = parse_kernel(inner, lines)
-        except (CompileError, UnsupportedError):
-            break
-        if len(reparsed.errors) > len(kernel.errors):
-            break
-        source, parsed = found.source, reparsed
-    if source is None:
+    found = written_out(case, kernel, wide=wide)
+    if found is None:
         return None
+    source, parsed = found
     return InlinedView(source, _analysed(replace(case, source=source), parsed))
 
 

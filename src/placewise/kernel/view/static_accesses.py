@@ -1,12 +1,12 @@
 """Read the accesses of one thread off a kernel's source (Peng, Grossman and Sarkar 2016, IV-B).
 
-Branches are all taken, in the order of the text; the bodies of called functions are not looked
-into. What was assumed is part of the answer.
+Branches are all taken, in the order of the text. Functions that get arrays are followed where they
+can be written out in place of their calls. What was assumed is part of the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from placewise.kernel.cases.case import Case
@@ -16,14 +16,22 @@ from placewise.kernel.static_accesses import (
     StaticLoop,
     StaticProgram,
 )
-from placewise.kernel.view.indices.loops import count_of
+from placewise.kernel.view.indices.loops import STEPS, count_of
 from placewise.kernel.view.indices.symbolic import AtomKind, Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.tile import make_bounder
 from placewise.kernel.view.tree.clang import parse_kernel
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.written_out.all_levels import written_out
+from placewise.kernel.view.written_out.pointer_roots import PointerRoots, pointer_roots
+from placewise.space import LOAD_FUNCTIONS
 
 _LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT")
+_WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
+_DEREFERENCES = ("UNARY_OPERATOR",)
+_ADDRESSES = ("POINTER", "LVALUEREFERENCE")
+_WORD = 4
+"""Bytes of an element whose size libclang does not give."""
 _THREAD = "threadIdx.x"
 Item = StaticAccess | StaticLoop
 
@@ -31,16 +39,32 @@ Item = StaticAccess | StaticLoop
 def static_accesses(case: Case) -> StaticProgram:
     """The accesses of one thread of the case's kernel to arrays that are its parameters.
 
-    The case's launch and the values of its whole-number arguments decide nothing but signs; its
+    An element that is read or written as a whole counts as an access to each of its fields. The
+    case's launch and the values of its whole-number arguments decide nothing but signs; its
     arguments must have their parameters' names. Raises UnsupportedError where the kernel's
     definition cannot be found.
     """
     kernel = parse_kernel(case)
+    found = written_out(case, kernel)
+    if found is not None:
+        kernel = found[1]
     values = Values(kernel, make_bounder(case.launch, case.inputs))
-    pointers = {p.id: p for p in kernel.parameters if p.type_kind == "POINTER"}
-    reader = _Reader(values, pointers)
+    fields = {d.parameter: d.record.names for d in kernel.records}
+    reader = _Reader(values, pointer_roots(kernel), fields)
     body = tuple(reader.items(kernel.body))
     return StaticProgram(body, tuple(dict.fromkeys(reader.assumed)))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What an expression names in memory."""
+
+    array: str
+    field: str
+    """Empty for an element as a whole."""
+    index: Poly
+    element: Node
+    """The expression of the element."""
 
 
 @dataclass
@@ -48,7 +72,9 @@ class _Reader:
     """Walks the syntax tree in the order of execution."""
 
     values: Values
-    pointers: dict[int, Node]
+    roots: PointerRoots
+    fields: Mapping[str, tuple[str, ...]]
+    """Names of the fields, by the parameter that is an array of structs."""
     assumed: list[str] = field(default_factory=list)
 
     def items(self, node: Node) -> Iterator[Item]:
@@ -58,39 +84,47 @@ class _Reader:
             return
         if node.kind == "IF_STMT" and len(node.children) > 1:
             self.assumed.append(f"the branch in line {node.line} is taken")
-        if node.kind in ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR") and (
-            node.operator == "=" or node.kind == "COMPOUND_ASSIGNMENT_OPERATOR"
-        ):
+        if _assigns(node):
             yield from self.assignment(node)
             return
-        found = self.access(node)
-        if found is not None:
-            for child in self.indices(node):
-                yield from self.items(child)
-            yield found
+        if node.kind == "UNARY_OPERATOR" and node.operator == "&" and not _reads_address(node):
+            yield from self.indices(node.children[0].bare())
             return
-        if node.kind == "CALL_EXPR" and any(
-            f.id == node.target for f in self.values.kernel.functions
-        ):
-            self.assumed.append(f"'{node.name}' accesses no array itself (line {node.line})")
+        if node.kind == "VAR_DECL" and node.type_kind == "LVALUEREFERENCE" and node.children:
+            yield from self.indices(node.children[-1].bare())
+            return
+        place = self.place(node)
+        if place is not None:
+            yield from self.indices(node)
+            yield from self.accesses(place, is_store=False)
+            around = node.parent
+            if around is not None and around.kind == "UNARY_OPERATOR" and around.operator in STEPS:
+                yield from self.accesses(place, is_store=True)
+            return
+        self.check_call(node)
         for child in node.children:
             yield from self.items(child)
 
+    def check_call(self, node: Node) -> None:
+        """Note a function that gets pointers and is not looked into."""
+        if node.kind != "CALL_EXPR":
+            return
+        called = (f for f in self.values.kernel.functions if f.id == node.target)
+        if any(c.type_kind in _ADDRESSES for f in called for c in f.children):
+            self.assumed.append(f"'{node.name}' accesses no array itself (line {node.line})")
+
     def assignment(self, node: Node) -> Iterator[Item]:
         """The right side, then the left one, which is loaded first by ``+=`` and its like."""
-        left, right = node.children
+        left, right = node.children[0], node.children[-1]
         yield from self.items(right)
-        target = self.access(left.bare(), is_store=True)
+        target = self.place(left.bare())
         if target is None:
             yield from self.items(left)
             return
-        for child in self.indices(left.bare()):
-            yield from self.items(child)
-        if node.operator != "=":
-            loaded = self.access(left.bare())
-            assert loaded is not None, "what can be stored to can be loaded"
-            yield loaded
-        yield target
+        yield from self.indices(left.bare())
+        if node.operator != "=" and node.kind != "CALL_EXPR":
+            yield from self.accesses(target, is_store=False)
+        yield from self.accesses(target, is_store=True)
 
     def loop(self, node: Node) -> StaticLoop:
         """A loop with the accesses of its body."""
@@ -108,26 +142,73 @@ class _Reader:
             self.assumed.append(f"the loop in line {node.line} has an unknown length")
         return StaticLoop(name, length, body, node.line)
 
-    def indices(self, node: Node) -> list[Node]:
-        """Index expressions of an access, which may have accesses of their own."""
-        place = node.children[0].bare() if node.kind == "MEMBER_REF_EXPR" else node
-        return place.children[1:] if place.kind == "ARRAY_SUBSCRIPT_EXPR" else []
+    def indices(self, node: Node) -> Iterator[Item]:
+        """What the index expressions of a place access themselves."""
+        while node.kind in ("MEMBER_REF_EXPR", "ARRAY_SUBSCRIPT_EXPR", *_DEREFERENCES):
+            if node.kind == "ARRAY_SUBSCRIPT_EXPR":
+                yield from self.items(node.children[1])
+            if not node.children:
+                return
+            node = node.children[0].bare()
+        if node.type_kind == "POINTER":
+            yield from self.items(node)
 
-    def access(self, node: Node, *, is_store: bool = False) -> StaticAccess | None:
-        """The access that an expression is; None where it is none to a parameter's array."""
-        name, place = "", node
-        if node.kind == "MEMBER_REF_EXPR" and node.children:
-            name, place = node.name, node.children[0].bare()
-        if place.kind != "ARRAY_SUBSCRIPT_EXPR" or len(place.children) != 2:
+    def place(self, node: Node) -> _Place | None:
+        """The place in a parameter's array that an expression is; None where it is none."""
+        member, inner = "", node
+        while True:
+            base = inner.children[0].bare() if inner.children else inner
+            if inner.kind == "ARRAY_SUBSCRIPT_EXPR" and base.type_kind != "POINTER":
+                # An element of an array that is a field: the field is one.
+                if base.kind not in ("MEMBER_REF_EXPR", "ARRAY_SUBSCRIPT_EXPR"):
+                    return None
+                inner = base
+            elif inner.kind == "MEMBER_REF_EXPR" and inner.children:
+                member, inner = inner.name, base
+                if inner.type_kind == "POINTER":
+                    return self.pointed(inner, None, member, node)
+            else:
+                break
+        inner = self.referred(inner)
+        if inner.kind == "ARRAY_SUBSCRIPT_EXPR":
+            return self.pointed(inner.children[0], inner.children[1], member, inner)
+        if inner.kind == "UNARY_OPERATOR" and inner.operator == "*":
+            return self.pointed(inner.children[0], None, member, inner)
+        return None
+
+    def referred(self, node: Node) -> Node:
+        """The element that a local reference is bound to; any other expression itself."""
+        declared = self.values.locals.get(node.target) if node.kind == "DECL_REF_EXPR" else None
+        if declared is None or declared.type_kind != "LVALUEREFERENCE" or not declared.children:
+            return node
+        return self.referred(declared.children[-1].bare())
+
+    def pointed(
+        self, pointer: Node, index: Node | None, member: str, element: Node
+    ) -> _Place | None:
+        """The element at an index from a pointer, or its ``member``."""
+        arrays = self.roots.of(pointer)
+        name = next((p.name for p in self.values.kernel.parameters if {p.id} == arrays), None)
+        if name is None:
+            self.assumed.append(
+                f"which array the pointer in line {pointer.line} points into is not followed: its "
+                "accesses are left out"
+            )
             return None
-        base = place.children[0].bare()
-        pointer = self.pointers.get(base.target)
-        if pointer is None or (not name and place.type_kind == "RECORD"):
-            return None
-        index = self.index(self.values.value(place.children[1]))
+        poly = self.values.value(pointer)
+        return _Place(
+            name, member, poly if index is None else poly + self.values.value(index), element
+        )
+
+    def accesses(self, place: _Place, *, is_store: bool) -> Iterator[StaticAccess]:
+        """The accesses that reading or writing a place is: one, or one to each field."""
+        index, line = self.index(place.index), place.element.line
         if index.opaque:
-            self.assumed.append(f"an index in line {node.line} is not analysable")
-        return StaticAccess(pointer.name, name, is_store, index, node.line)
+            self.assumed.append(f"an index in line {line} is not analysable")
+        whole = self.fields.get(place.array, ()) or ("",)
+        for name in (place.field,) if place.field else whole:
+            size = place.element.size or _WORD
+            yield StaticAccess(place.array, name, is_store, index, line, size)
 
     def index(self, poly: Poly) -> StaticIndex:
         """An index's polynomial by what its symbols are."""
@@ -154,6 +235,25 @@ class _Reader:
         return StaticIndex(
             thread, tuple(sorted(uniform.items())), tuple(sorted(loops.items())), constant, opaque
         )
+
+
+def _assigns(node: Node) -> bool:
+    """Whether an expression assigns to its first operand; a struct's assignment is a call."""
+    if node.kind == "CALL_EXPR":
+        return node.name == "operator=" and len(node.children) > 1
+    return node.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or (
+        node.kind == "BINARY_OPERATOR" and node.operator == "="
+    )
+
+
+def _reads_address(node: Node) -> bool:
+    """Whether an address is taken for a function that reads what is there: a load, an atomic."""
+    call = next((a for a in node.above() if a.kind not in _WRAPPERS), None)
+    return (
+        call is not None
+        and call.kind == "CALL_EXPR"
+        and (call.name in LOAD_FUNCTIONS or call.name.startswith("atomic"))
+    )
 
 
 def _loop_key(variable: int, loop: Node) -> str:

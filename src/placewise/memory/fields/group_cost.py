@@ -55,12 +55,21 @@ class FieldCosts:
         """Sectors, and wavefronts as sectors, of all groups."""
         return sum(self.group(group) for group in layout)
 
+    def sectors(self, layout: FieldLayout) -> float:
+        """Sectors alone of all groups."""
+        return sum(self._moved(group)[0] for group in layout)
+
     def group(self, group: Group) -> float:
         """Sectors, and wavefronts as sectors, of one group; 0 where no field of it is accessed."""
+        sectors, wavefronts = self._moved(group)
+        return sectors + WAVEFRONT_SECTORS * wavefronts
+
+    def _moved(self, group: Group) -> tuple[float, float]:
+        """Sectors and wavefronts of one group."""
         rows = self.windows
         inside = np.isin(rows.field, [self.record.names.index(n) for n in group.fields])
         if not inside.any():
-            return 0.0
+            return 0.0, 0.0
         field, element = rows.field[inside], rows.element[inside]
         window, array = rows.window[inside], rows.array[inside]
         at = np.zeros(len(field), np.int64)
@@ -75,7 +84,7 @@ class FieldCosts:
         unit = self._units(group)[field]
         lines = _distinct(window, rows.access[inside], unit, array, at // _LINE)
         wavefronts = float(self.windows.weight[lines[:, 0]].sum())
-        return total + WAVEFRONT_SECTORS * wavefronts
+        return total, wavefronts
 
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """The static cost of a data layout (Peng, Grossman and Sarkar 2016, sections III and IV)."""
 
 from placewise.model.static_layout.cost import (
+    WEIGHTS,
     CacheLevels,
     CostVector,
     Weights,
@@ -17,6 +18,7 @@ from placewise.model.static_layout.terms import (
 
 __all__ = [
     "LITERAL",
+    "WEIGHTS",
     "CacheLevels",
     "CostVector",
     "Reading",

@@ -36,6 +36,10 @@ class Weights:
     dram: float = 100.0
 
 
+WEIGHTS = Weights()
+"""Those of the paper."""
+
+
 @dataclass(frozen=True)
 class CacheLevels:
     """The figures of a GPU that the cost uses (Table II)."""
@@ -72,6 +76,10 @@ class CostVector:
         length."""
         return sum(self.entries)
 
+    def over(self, other: CostVector) -> float:
+        """Total over that of ``other``; 1 where both are nothing."""
+        return self.total / other.total if other.total else 1.0
+
 
 def dynamic_cost(
     reads: float, writes: float, l1_hits: float, l2_read_hits: float, l2_write_hits: float,
@@ -98,19 +106,20 @@ class _Executed:
     """Loops of unknown length around it."""
 
 
-_Seen = tuple[str, int, StaticIndex]
-"""An access that a thread made: array, group of fields, index."""
+_Seen = tuple[str, str, StaticIndex, int]
+"""An access that a thread made: array, first field of its struct, index, bytes of the struct."""
 
 
 def static_cost(
     program: StaticProgram, records: Mapping[str, Record], layouts: Mapping[str, Layout],
     launch: Launch, levels: CacheLevels, *, reading: Reading = LITERAL,
-    weights: Weights = Weights(), element_bytes: int = 4,
+    weights: Weights = WEIGHTS,
 ) -> CostVector:  # fmt: skip
     """Cost of the accesses of all warps if arrays have the given ``layouts``.
 
     ``records`` and ``layouts`` are by the array's name; an array that is missing there has plain
-    elements of ``element_bytes`` bytes.
+    elements of the size that the access tells. A tile (AoSoA) counts as an array for each of its
+    fields, as far apart as those are.
     """
     threads = launch.threads_per_block
     warps = launch.blocks * launch.warps_per_block
@@ -119,16 +128,14 @@ def static_cost(
     for one in _unrolled(program.body, 1.0, 0):
         access = one.access
         record = records.get(access.array)
-        group, size = 0, element_bytes
+        part, size = "", access.element_bytes
         if record is not None and access.field:
-            layout = layouts[access.array]
-            group = layout.group_of(access.field)
-            size = shape_of(record, layout.groups[group]).size_bytes
+            part, size = _part(record, layouts[access.array], access.field)
         thread = access.index.thread
         stride = None if thread is None else thread * size
         count = transactions(stride)
         at_sm, at_grid = levels.blocks_per_sm * threads, launch.blocks * threads
-        distance, index_difference = _reuse(history, access, group, size, records, layouts)
+        distance, index_difference = _reuse(history, access, part, size)
         weight = weights.dram
         near = instruction_distance(at_sm, distance) <= levels.l1_bytes
         if (
@@ -144,7 +151,7 @@ def static_cost(
             and is_accordant(index_difference, size, reading.l2_line_bytes)
         ):
             weight = weights.l2
-        history.append((access.array, group, access.index))
+        history.append((access.array, part, access.index, size))
         if stride == 0 and not reading.charges_uniform:
             continue
         entry = one.times * warps * count * weight
@@ -182,20 +189,23 @@ def _shifted(
     return replace(item, index=replace(item.index, constant=item.index.constant + by * iteration))
 
 
+def _part(record: Record, layout: Layout, field: str) -> tuple[str, int]:
+    """The first field of the struct that ``field`` lies in, and that struct's bytes."""
+    group = layout.groups[layout.group_of(field)]
+    if group.lanes > 1:
+        return field, record.field(field).size_bytes
+    return group.fields[0], shape_of(record, group).size_bytes
+
+
 def _reuse(
-    history: list[_Seen], access: StaticAccess, group: int, size: int,
-    records: Mapping[str, Record], layouts: Mapping[str, Layout],
-) -> tuple[int, int | None]:  # fmt: skip
-    """(bytes that a thread accesses between the last access to the same group and this one, both
+    history: list[_Seen], access: StaticAccess, part: str, size: int
+) -> tuple[int, int | None]:
+    """(bytes that a thread accesses between the last access to the same struct and this one, both
     included; difference of their indices). (0, None) where there is none."""
-    unique: dict[_Seen, int] = {(access.array, group, access.index): size}
-    for array, other, index in reversed(history[-_REACH:]):
-        record = records.get(array)
-        bytes_ = 4
-        if record is not None and array in layouts:
-            bytes_ = shape_of(record, layouts[array].groups[other]).size_bytes
+    unique = {(access.array, part, access.index): size}
+    for array, other, index, bytes_ in reversed(history[-_REACH:]):
         unique.setdefault((array, other, index), bytes_)
-        if (array, other) == (access.array, group):
+        if (array, other) == (access.array, part):
             difference = _difference(index, access.index)
             if difference is not None:
                 return sum(unique.values()), difference

@@ -14,11 +14,14 @@ from placewise.advisor.forms.timing import Timed
 from placewise.advisor.layouts.layout_advice import (
     Conversion,
     LayoutAdvice,
+    LayoutOption,
     MatrixAdvice,
     StructAdvice,
     TriedLayout,
 )
 from placewise.choose.matrix_orders import MatrixUse
+from placewise.kernel.cases.case import Case
+from placewise.machine import Machine
 from placewise.report.predictions.times import duration
 
 LINES_SHOWN = 6
@@ -30,13 +33,7 @@ NOTHING = (
 
 def render_layouts(advice: LayoutAdvice) -> RenderableType:
     """The whole report, for a rich console."""
-    launch = advice.case.launch
-    heading = Text.from_markup(
-        f"[bold]{escape(advice.case.kernel)}[/bold] of {escape(advice.case.filename)}, "
-        f"grid {'×'.join(map(str, launch.grid))}, block {'×'.join(map(str, launch.block))}, "
-        f"on {escape(advice.machine.name)}"
-    )
-    parts: list[RenderableType] = [heading, Text()]
+    parts: list[RenderableType] = [layout_heading(advice.case, advice.machine), Text()]
     if not advice.structs and advice.matrices is None:
         parts.append(Text(NOTHING))
     for structs in advice.structs:
@@ -45,6 +42,16 @@ def render_layouts(advice: LayoutAdvice) -> RenderableType:
         parts += _matrices(advice.matrices)
     parts += [Text(note, style="dim") for note in advice.notes]
     return Group(*parts)
+
+
+def layout_heading(case: Case, machine: Machine) -> Text:
+    """The kernel, its launch and the machine, in a line."""
+    launch = case.launch
+    return Text.from_markup(
+        f"[bold]{escape(case.kernel)}[/bold] of {escape(case.filename)}, "
+        f"grid {'×'.join(map(str, launch.grid))}, block {'×'.join(map(str, launch.block))}, "
+        f"on {escape(machine.name)}"
+    )
 
 
 def _struct(structs: StructAdvice) -> list[RenderableType]:
@@ -152,14 +159,21 @@ def _options(declared: str, present: Timed | None, options: Sequence[TriedLayout
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("layout", overflow="fold")
     table.add_column("kind")
+    judged = [_judged(option) for option in options if isinstance(option, LayoutOption)]
+    if judged:
+        table.add_column("static\ncost", justify="right")
+        table.add_column("sectors", justify="right")
     table.add_column("time", justify="right")
     table.add_column("times as fast", justify="right")
     table.add_column("likely\nfaster", justify="right")
     table.add_column("proof", overflow="fold")
     if present is not None and present.ms is not None:
-        table.add_row(declared, "as it is", duration(present.ms), "", "", "")
+        same = ["1.00", "1.00"] if judged else []
+        table.add_row(declared, "as it is", *same, duration(present.ms), "", "", "")
     for option in options:
         cells = [option.text, option.kind]
+        if isinstance(option, LayoutOption):
+            cells += _judged(option)
         if option.timed is not None and option.timed.ms is not None and option.ratio is not None:
             faster = option.ratio.faster
             cells += [
@@ -174,6 +188,11 @@ def _options(declared: str, present: Timed | None, options: Sequence[TriedLayout
             detail += f"; no time: {option.timed.why_not}"
         table.add_row(*map(escape, (*cells, detail)))
     return table
+
+
+def _judged(option: LayoutOption) -> list[str]:
+    """Static cost and sectors of the present layout's."""
+    return ["" if x is None else f"{x:.2f}" for x in (option.static_ratio, option.sectors_ratio)]
 
 
 def _lines(structs: StructAdvice) -> Table:
