@@ -136,10 +136,11 @@ def placements(known: Original) -> Iterator[Placement]:
         spaces = [(a, str(drawn.choice(legality.searched(a)))) for a in legality.arrays]
         together = Placement(tuple(spaces))
         if len(together.moved(present)) > 1 and legality.fits(together) is None:
-            yield _part(together, present)
+            yield together.moved_part(present)
     chunked = [p for p in legality.chunked if p.moved(present)]
     for at in drawn.permutation(len(chunked))[:TOGETHER]:
-        yield _part(chunked[at], present)
+        yield chunked[at].moved_part(present)
+        yield replace(chunked[at].moved_part(present), buffers=2)
     if chunked:
         tiled = chunked[drawn.integers(len(chunked))]
         moved = {array: space for array, _, space in tiled.moved(present)}
@@ -149,11 +150,7 @@ def placements(known: Original) -> Iterator[Placement]:
                 moved[array] = spaces[drawn.integers(len(spaces))]
         whole = Placement(tuple((a, moved.get(a, s)) for a, s in present), tiled.chunk)
         if legality.fits(replace(whole, chunk=None)) is None:
-            yield _part(whole, present)
-
-
-def _part(placement: Placement, present: Placement) -> Placement:
-    return Placement(tuple((a, to) for a, _, to in placement.moved(present)), placement.chunk)
+            yield whole.moved_part(present)
 
 
 def judge(seed: int) -> tuple[Report, Original | None]:
@@ -286,16 +283,16 @@ def minimised(program: Program, placement: Placement, failure: Failure) -> Failu
             spaces = tuple((a, s) for a, s in placement.spaces if a in names)
             if not spaces:
                 continue
-            found = _again(less, Placement(spaces, placement.chunk))
+            found = _again(less, replace(placement, spaces=spaces))
             if found is not None and found.kind == failure.kind:
                 program, failure, smaller = less, found, True
-                placement = Placement(spaces, placement.chunk)
+                placement = replace(placement, spaces=spaces)
                 break
     for at in range(len(placement.spaces)):
         spaces = placement.spaces[:at] + placement.spaces[at + 1 :]
-        found = _again(program, Placement(spaces, placement.chunk)) if spaces else None
+        found = _again(program, replace(placement, spaces=spaces)) if spaces else None
         if found is not None and found.kind == failure.kind:
-            return minimised(program, Placement(spaces, placement.chunk), found)
+            return minimised(program, replace(placement, spaces=spaces), found)
     return failure
 
 

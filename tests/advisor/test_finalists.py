@@ -54,6 +54,15 @@ def test_more_than_two_percent_is_worth_a_larger_edit():
     assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": "shared"}
 
 
+def test_a_second_buffer_is_a_larger_edit():
+    one = option(0.805, a="shared")
+    one = replace(one, placement=replace(one.placement, chunk=16))
+    two = replace(option(0.80, a="shared"), placement=replace(one.placement, buffers=2))
+    assert recommended([two, one], PRESENT, MACHINE, Demand()) is one
+    faster = replace(option(0.7, a="shared"), placement=two.placement)
+    assert recommended([faster, one], PRESENT, MACHINE, Demand()) is faster
+
+
 def test_a_recommendation_needs_both_the_gain_and_the_probability():
     for one in (option(0.98, a="readonly"), option(0.5, 0.89, a="readonly")):
         assert recommended([one], PRESENT, MACHINE, Demand()) is None

@@ -49,6 +49,10 @@ WRONG = {
     "not legal": (["-m", "A100", "--place", "out=texture"], "cannot be there on A100"),
     "no move": (["-m", "A100"], "no array is moved"),
     "several machines": (["-m", "A100,H100", "--place", "table=texture"], "one machine"),
+    "buffers of no loop": (
+        ["-m", "A100", "--place", "table=shared", "--buffers", "2"],
+        "add --chunk",
+    ),
     "versions of one": (["-m", "A100", "--place", "table=texture", "--versions", "2"], "agnostic"),
 }
 

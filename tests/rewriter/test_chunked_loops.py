@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.errors import ExecutionError
+from placewise.errors import ExecutionError, UnsupportedError
 from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.view import analyse_source
+from placewise.machine import load_machine
 from placewise.rewriter import rewrite
 from placewise.space import Placement
 
@@ -28,9 +29,9 @@ def outputs(case):
     return {name: data.tobytes() for name, data in run.outputs if name in run.written}
 
 
-def chunked(case, machine, arrays, iterations):
+def chunked(case, machine, arrays, iterations, buffers=1):
     view = analyse_source(case)
-    placement = Placement.of(dict.fromkeys(arrays, "shared"), iterations)
+    placement = Placement.of(dict.fromkeys(arrays, "shared"), iterations, buffers)
     return rewrite(case, placement, machine, view).case
 
 
@@ -151,6 +152,81 @@ def test_a_chunked_form_computes_the_same_bits_whatever_the_size(name, iteration
     for size in sizes:
         case = make(*size)
         assert outputs(replace(case, source=written.source)) == outputs(case), size
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_two_buffers_compute_the_same_bits_whatever_the_size(name, machine):
+    make, arrays, sizes = KERNELS[name]
+    written = chunked(make(*sizes[0]), machine, arrays, 8, buffers=2)
+    assert written.source.startswith("#include <cuda_pipeline.h>\n")
+    assert "__pipeline_memcpy_async(" in written.source
+    for size in sizes:
+        case = make(*size)
+        moved, checker = named_case(replace(case, source=written.source)), Checker()
+        run = execute(compile_case(moved), moved.launch, moved.inputs, check=checker)
+        assert not checker.findings, size
+        found = {name: data.tobytes() for name, data in run.outputs if name in run.written}
+        assert found == outputs(case), size
+
+
+def test_two_buffers_are_filled_by_copies_that_nobody_waits_for(machine):
+    """Each chunk has one barrier, before which the copies of the chunk are waited for; those of the
+    next chunk are issued behind it."""
+    source = chunked(guarded(64, 48, 96), machine, ("A", "B"), 16, buffers=2).source
+    assert "float A_tile[2][128];" in source
+    loop = source[source.index("for (int i_chunk") :]
+    order = [loop.index(what) for what in (
+        "__pipeline_wait_prior(0);", "__syncthreads();", "fetch(i_chunk + 16, stage ^ 1);",
+        "A_tile[stage][(r - A_row) * 16", "stage ^= 1;", "}\n            __syncthreads();",
+    )]  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_a_header_is_included_once(machine):
+    source = "#include <cuda_pipeline.h>\n" + GUARDED
+    written = chunked(replace(guarded(64, 48, 96), source=source), machine, ("B",), 16, buffers=2)
+    assert written.source.count("#include <cuda_pipeline.h>") == 1
+
+
+def without_two_buffers():
+    template = GUARDED.replace("__global__", "template <typename T> __global__")
+    template = template.replace("const float", "const T").replace("float *C", "T *C")
+    case = guarded(64, 48, 96)
+    small = GUARDED.replace("const float *A", "const char *A")
+    small = small.replace("const float *row", "const char *row")
+    # Two buffers for 256 iterations take all static shared memory; the kernel has 16 bytes itself.
+    own = GUARDED.replace("int c =", "__shared__ float own[4]; own[threadIdx.x % 4] = 1; int c =")
+    large = replace(guarded(64, 48, 1024), source=own)
+    chars = make_case(
+        "k", small, [np.ones((64, 96), np.int8), *(a.data for a in case.inputs.arrays[1:]),
+                     *map(np.int32, (64, 48, 96))], block=(16, 8), problem=(48, 64),
+    )  # fmt: skip
+    return {
+        "of a template's type": (replace(case, source=template, kernel="k<float>"), ("A", "B"), 16),
+        "of one byte": (chars, ("A",), 16),
+        "without chunks": (case, ("A",), None),
+        "too large": (large, ("A", "B"), 256),
+    }
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("of a template's type", "whose type is written out"),
+        ("of one byte", "numbers of 4 or 8 bytes"),
+        ("without chunks", "only tiles by chunks of a loop"),
+        ("too large", "static shared memory has 49152"),
+    ],
+)
+def test_tiles_that_cannot_have_two_buffers(what, reason, machine):
+    case, arrays, iterations = without_two_buffers()[what]
+    with pytest.raises(UnsupportedError, match=reason):
+        chunked(case, machine, arrays, iterations, buffers=2)
+
+
+def test_two_buffers_need_a_gpu_that_copies_asynchronously():
+    with pytest.raises(UnsupportedError, match="T4 has no asynchronous copies"):
+        chunked(guarded(64, 48, 96), load_machine("T4"), ("A", "B"), 16, buffers=2)
 
 
 def test_tiles_hold_one_chunk_each():

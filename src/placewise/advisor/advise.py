@@ -34,7 +34,7 @@ from placewise.advisor.finalists import (
     untimed_misses,
 )
 from placewise.advisor.finalists import finalists as best_ranked
-from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked, moved_part
+from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked
 from placewise.advisor.forms.same_code import is_same_launch
 from placewise.advisor.forms.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.forms.undone_forms import with_undone
@@ -285,7 +285,8 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
 
 def _proven(option: Option, prepared: Prepared, present: Option, known: TimedForm | None) -> Option:
     try:
-        form = known.form if known else write_form(prepared, moved_part(option.placement, prepared))
+        moves = option.placement.moved_part(prepared.legality.present)
+        form = known.form if known else write_form(prepared, moves)
     except UnsupportedError as error:
         # One placement that cannot be written out must not cost the user the advice on all others.
         found = Verification(False, f"cannot be written: {error.message}", ())

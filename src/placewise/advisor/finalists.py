@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placewise.advisor.advice import Option
 from placewise.choose import Legality
@@ -104,7 +104,7 @@ def joined(options: list[Option], legality: Legality) -> list[Placement]:
 
 def _with(placement: Placement, moves: dict[str, str]) -> Placement:
     spaces = tuple((array, moves.get(array, space)) for array, space in placement)
-    return Placement(spaces, placement.chunk)
+    return replace(placement, spaces=spaces)
 
 
 def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None:
@@ -147,5 +147,5 @@ def edit_size(option: Option, present: Option, machine: Machine) -> tuple[int, .
     arrays."""
     moves = option.placement.moved(present.placement)
     ways = [machine.space(space).way.facts.edit_size for _, _, space in moves]
-    chunked = 1 if option.placement.chunk else 0
+    chunked = option.placement.buffers if option.placement.chunk else 0
     return sum(ways) + chunked, len(moves)

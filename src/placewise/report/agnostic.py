@@ -85,8 +85,8 @@ def _versions(report: AgnosticReport) -> Table:
         table.add_column(column, overflow="fold")
     for version in report.versions:
         moves = ", ".join(f"{array} → {space}" for array, space in version.placement)
-        if version.placement.chunk:
-            moves += f" (tiles of {version.placement.chunk} iterations at a time)"
+        if version.placement.tiles:
+            moves += f" ({version.placement.tiles})"
         table.add_row(version.kernel, escape(moves), escape(", ".join(version.best_on)))
     return table
 

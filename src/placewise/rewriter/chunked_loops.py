@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 
-from placewise.kernel.chunks import ChunkLoop, ChunkPlan, ChunkTile, Guard, GuardKind
+from placewise.errors import UnsupportedError
+from placewise.kernel.chunks import (
+    STATIC_SHARED_BYTES,
+    ChunkLoop,
+    ChunkPlan,
+    ChunkTile,
+    Guard,
+    GuardKind,
+)
 from placewise.kernel.source import ArrayUse
+from placewise.kernel.view.elements import is_number
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
@@ -20,6 +30,7 @@ from placewise.rewriter.tiles import (
     TileNames,
     alignment_flag,
     declare,
+    element_text,
     fill,
     rest_on,
     shape_text,
@@ -28,6 +39,10 @@ from placewise.rewriter.tiles import (
 from placewise.rewriter.ways.kernel_buffer import DECLARATION
 from placewise.space import MemorySpace
 
+ASYNC_COPIES = (8, 0)
+"""Compute capability from which threads can copy from global to shared memory asynchronously."""
+_PIPELINE = "cuda_pipeline.h"
+"""The header of the CUDA toolkit that declares asynchronous copies."""
 _TWICE = 1500
 """A loop whose body has at most this many bytes of text is written twice: for whole chunks, whose
 length the compiler then knows, and for the last chunk."""
@@ -38,23 +53,43 @@ unrolled."""
 
 def place_chunked(
     draft: Draft, plan: ChunkPlan, iterations: int, uses: dict[str, tuple[ArrayUse, MemorySpace]],
-    names: TileNames,
+    names: TileNames, number: int = 1,
 ) -> None:  # fmt: skip
-    """Put the arrays of ``plan`` into tiles, each for ``iterations`` iterations of its loop."""
+    """Put the arrays of ``plan`` into tiles, each for ``iterations`` iterations of its loop.
+
+    With ``number`` 2, each tile has two buffers: one is filled, by asynchronous copies, while the
+    block computes with the other. Raises UnsupportedError where such copies cannot move the arrays'
+    elements, and where the tiles exceed what static shared arrays may take.
+    """
+    if number > 1:
+        _check_fetched(draft, [uses[array][0] for array in plan.arrays])
+        draft.includes.append(_PIPELINE)
     flags = _guard(draft, plan.guards)
     buffers: dict[str, str] = {}
     for array, largest in plan.largest_tiles(iterations).items():
         use, space = uses[array]
         buffers[array] = draft.unique(f"{array}_tile")
-        declare(draft, use, largest, space.declaration or DECLARATION, buffers[array])
+        declare(draft, use, largest, space.declaration or DECLARATION, buffers[array], number)
+    if draft.static_bytes > STATIC_SHARED_BYTES:
+        raise UnsupportedError(
+            f"the tiles take {draft.static_bytes} bytes, static shared memory has "
+            f"{STATIC_SHARED_BYTES}",
+            where=draft.case.filename,
+        )
     for loop in plan.loops:
         starts: list[str] = []
+        stage = draft.unique("stage") if number > 1 else None
+        own = {a: b if stage is None else f"{b}[{stage}]" for a, b in buffers.items()}
         placed = [
-            _place(draft, one, loop, iterations, uses[one.array][0], buffers, names, starts)
+            _place(draft, one, loop, iterations, uses[one.array][0], own, names, starts)
             for one in loop.tiles
         ]
         flag = None if loop.under is None else flags[loop.under]
-        make = _chunked(draft, loop, iterations, placed, starts, flag)
+        if stage is None:
+            make = _chunked(draft, loop, iterations, placed, starts, flag)
+        else:
+            fetched = [replace(one, fetched=True) for one in placed]
+            make = _overlapped(draft, loop, iterations, fetched, starts, flag, stage)
         draft.text.replace(loop.start, loop.end, make)
     for array in plan.arrays:
         _, space = uses[array]
@@ -65,7 +100,8 @@ def place_chunked(
             if one.array == array and (tile := one.tile(iterations)) is not None
         )
         lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
-        what = f"tiles of {' and '.join(shapes)} elements per block"
+        times = "2 x " if number > 1 else ""
+        what = f"tiles of {times}{' and '.join(shapes)} elements per block"
         draft.notes.append(
             f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
         )
@@ -190,6 +226,66 @@ def _chunked(
         return f"\n{indent}".join(lines)
 
     return make
+
+
+# One parameter for each thing that the loop's code is made of.
+def _overlapped(
+    draft: Draft, loop: ChunkLoop, iterations: int, placed: list[PlacedTile], starts: list[str],
+    flag: str | None, stage: str,
+) -> Callable[[Render], str]:  # fmt: skip
+    """The loop over chunks that fetches the next chunk's tiles while it computes with this one's.
+
+    One barrier in each chunk is enough: behind it all threads see the tiles that they copied
+    together, and none computes any more with the buffer that is fetched into next.
+    """
+    indent = _indentation(draft, loop.start)
+    span = iterations * loop.stride
+    first, fetch = loop.first_name, draft.unique("fetch")
+
+    def make(render: Render) -> str:
+        ends = " && ".join(f"{first} < {end}" for end in loop.end_texts)
+        lines = [
+            "{",
+            f"    const auto {fetch} = [&](const int {first}, const int {stage}) {{",
+            f"        if ({ends}) {{",
+            *(f"            {line}" for line in starts),
+            *(f"            {line}" for one in placed for line in fill(one)),
+            "        }",
+            "        __pipeline_commit();",
+            "    };",
+            f"    int {stage} = 0;",
+            f"    {fetch}({loop.first_text}, {stage});",
+            f"    for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{",
+            "        __pipeline_wait_prior(0);",
+            "        __syncthreads();",
+            f"        {fetch}({first} + {span}, {stage} ^ 1);",
+            *(f"        {line}" for line in starts),
+            *(f"        {line}" for line in _part(loop, iterations, flag, render)),
+            f"        {stage} ^= 1;",
+            "    }",
+            "    __syncthreads();",
+            "}",
+        ]
+        if not loop.variable_type:
+            lines.insert(0, render(*loop.init))
+        return f"\n{indent}".join(lines)
+
+    return make
+
+
+def _check_fetched(draft: Draft, uses: list[ArrayUse]) -> None:
+    """Raise UnsupportedError where asynchronous copies, of 4 or 8 bytes, cannot move an array's
+    elements. The type must be written out, since another instance of a template may have elements
+    of another size."""
+    for use in uses:
+        kind = use.parameter.element_type
+        sized = use.parameter.element_bytes in (4, 8) and is_number(kind)
+        if not sized or element_text(draft, use) != kind:
+            raise UnsupportedError(
+                f"array '{use.name}' cannot have two buffers: asynchronous copies move numbers of "
+                "4 or 8 bytes whose type is written out",
+                where=draft.case.filename,
+            )
 
 
 def _part(loop: ChunkLoop, iterations: int, flag: str | None, render: Render) -> list[str]:

@@ -28,6 +28,8 @@ class Draft:
     """Identifiers of the source and those added so far."""
     declarations: list[str] = field(default_factory=list)
     """Lines at file scope in front of the kernel."""
+    includes: list[str] = field(default_factory=list)
+    """Headers of the CUDA toolkit that the file must include."""
     notes: list[str] = field(default_factory=list)
     """One line for each placed array, for the comment above the kernel."""
     entry: list[str] = field(default_factory=list)

@@ -18,7 +18,7 @@ from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import check_host_buffers, check_kernel_buffers
-from placewise.rewriter.chunked_loops import place_chunked
+from placewise.rewriter.chunked_loops import ASYNC_COPIES, place_chunked
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
 from placewise.rewriter.rewritten import Rewritten
@@ -133,7 +133,8 @@ def draft_placement(
         space, home = machine.space(space_name), machine.levels(space_name)[-1]
         check_host_buffers(draft, space, machine, uses)
         place_in_host_buffers(draft, uses, space, home.size_bytes)
-    _place_tiles(draft, tiled, chunked, placement.chunk)
+    _check_buffers(placement, machine, case)
+    _place_tiles(draft, tiled, chunked, placement)
     check_kernel_buffers(draft, machine, [space for _, space in tiled])
     edit_signature(draft)
     edit_body(draft)
@@ -179,17 +180,32 @@ def _chunked_arrays(
     return max(fitting, key=lambda p: len(p.arrays))
 
 
+def _check_buffers(placement: Placement, machine: Machine, case: Case) -> None:
+    """Raise UnsupportedError where the placement asks for two buffers that cannot be."""
+    if placement.buffers == 1:
+        return
+    if placement.chunk is None:
+        raise UnsupportedError(
+            "only tiles by chunks of a loop have two buffers", where=case.filename
+        )
+    if machine.limits.compute_capability < ASYNC_COPIES:
+        raise UnsupportedError(
+            f"{machine.name} has no asynchronous copies to shared memory, which two buffers need",
+            where=case.filename,
+        )
+
+
 def _place_tiles(
     draft: Draft, tiled: list[tuple[ArrayUse, MemorySpace]], chunked: ChunkPlan | None,
-    iterations: int | None,
+    placement: Placement,
 ) -> None:  # fmt: skip
     """Put arrays into shared memory: those of a plan chunk by chunk, the others once."""
     if not tiled:
         return
     names = tile_names(draft)
-    if chunked is not None and iterations is not None:
+    if chunked is not None and placement.chunk is not None:
         uses = {use.name: (use, space) for use, space in tiled if use.name in chunked.arrays}
-        place_chunked(draft, chunked, iterations, uses, names)
+        place_chunked(draft, chunked, placement.chunk, uses, names, placement.buffers)
         tiled = [(use, space) for use, space in tiled if use.name not in uses]
     place_kernel_buffers(draft, tiled, names)
 

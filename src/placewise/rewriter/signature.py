@@ -62,6 +62,9 @@ def insert_notes(draft: Draft, heading: str) -> None:
     lines = [indent + line for line in (*notes, *draft.declarations)]
     gap = "\n" if draft.declarations else ""
     draft.text.insert(at, "\n".join(lines) + "\n" + gap)
+    missing = [line for h in draft.includes if (line := f"#include <{h}>").encode() not in text]
+    if missing:
+        draft.text.insert(0, "\n".join(missing) + "\n")
 
 
 def _this_launch(draft: Draft) -> str:

@@ -53,6 +53,8 @@ class PlacedTile:
     aligned: str | None = None
     """Variable that says whether the array's rows begin at multiples of 16 bytes; None where the
     tile is filled element by element."""
+    fetched: bool = False
+    """Whether asynchronous copies fill it."""
 
     @property
     def vector(self) -> int:
@@ -110,8 +112,11 @@ def element_text(draft: Draft, use: ArrayUse) -> str:
     return text if mark and re.fullmatch(r"[A-Za-z_][\w:<>, ]*", text) else parameter.element_type
 
 
-def declare(draft: Draft, use: ArrayUse, tile: Tile, declaration: str, name: str) -> None:
-    """Declare a tile as a static shared array."""
+def declare(
+    draft: Draft, use: ArrayUse, tile: Tile, declaration: str, name: str, buffers: int = 1
+) -> None:
+    """Declare a tile as a static shared array; with several ``buffers``, which only a tile of
+    numbers has, as an array of as many."""
     element = element_text(draft, use)
     size = use.parameter.element_bytes
     count = -(-tile.bytes(size) // size)
@@ -124,8 +129,9 @@ def declare(draft: Draft, use: ArrayUse, tile: Tile, declaration: str, name: str
             f"{element} *{name} = reinterpret_cast<{element} *>({raw});",
         ]
     else:
-        draft.entry.append(f"{prefix} {element} {name}[{count}];")
-    draft.static_bytes += tile.bytes(size)
+        several = f"[{buffers}]" if buffers > 1 else ""
+        draft.entry.append(f"{prefix} {element} {name}{several}[{count}];")
+    draft.static_bytes += tile.bytes(size) * buffers
 
 
 def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
@@ -185,14 +191,30 @@ def _by_vectors(placed: PlacedTile) -> list[str]:
     if tile.rows > 1:
         lines.append(f"    const int {names.row} = {_plus(placed.row0, row)};")
         within = _within(names.row, tile.row_extent)
+        if placed.fetched and within:
+            lines.append(f"    if ({' && '.join(within)})")
+            lines.append(f"        {_fetch(target, source, ALIGNMENT)}")
+            return [*lines, f"    else *reinterpret_cast<{kind} *>(&{target}) = {kind}{{}};", "}"]
         value = f"{' && '.join(within)} ? {value} : {kind}{{}}" if within else value
+    if placed.fetched:
+        return [*lines, f"    {_fetch(target, source, ALIGNMENT)}", "}"]
     return [*lines, f"    *reinterpret_cast<{kind} *>(&{target}) = {value};", "}"]
+
+
+def _fetch(target: str, source: str, size: int) -> str:
+    """The statement that copies ``size`` bytes (4, 8 or 16) to shared memory asynchronously."""
+    return f"__pipeline_memcpy_async(&{target}, &{source}, {size});"
 
 
 def fill_by_element(placed: PlacedTile) -> list[str]:
     """The loop that fills a tile element by element. Elements of the tile outside the array become
     zero, since the compiler may load them ahead of the condition that guards their use."""
-    return _each(placed, lambda array, element: f"{element} = {array};", zeros=True)
+    size = placed.use.parameter.element_bytes
+
+    def move(array: str, element: str) -> str:
+        return _fetch(element, array, size) if placed.fetched else f"{element} = {array};"
+
+    return _each(placed, move, zeros=True)
 
 
 def copy_back(placed: PlacedTile) -> list[str]:
@@ -246,11 +268,13 @@ def _each(
             pitch = _factor(tile.pitch_text)
             conditions.append(f"{names.column} >= 0 && {names.column} < {pitch}")
     array = f"{use.pointer_text}[{position}]"
-    if conditions and zeros and is_number(use.parameter.element_type):
+    if conditions and zeros and is_number(use.parameter.element_type) and not placed.fetched:
         return [*lines, f"    {element} = {' && '.join(conditions)} ? {array} : 0;", "}"]
     lines.append(f"    {_under(conditions, move(array, element))}")
     if conditions and zeros:
-        lines.append(f"    else memset(&{element}, 0, sizeof({element}));")
+        number = is_number(use.parameter.element_type)
+        cleared = f"{element} = 0" if number else f"memset(&{element}, 0, sizeof({element}))"
+        lines.append(f"    else {cleared};")
     return [*lines, "}"]
 
 

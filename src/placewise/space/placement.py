@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -14,11 +14,14 @@ class Placement:
     chunk: int | None = None
     """Iterations of a loop that the tiles of arrays in shared memory hold at a time; None: tiles
     hold all that a block accesses."""
+    buffers: int = 1
+    """Tiles of such iterations that each array has: with 2, the block fetches one (by ``cp.async``)
+    while it computes with the other."""
 
     @classmethod
-    def of(cls, spaces: Mapping[str, str], chunk: int | None = None) -> Placement:
+    def of(cls, spaces: Mapping[str, str], chunk: int | None = None, buffers: int = 1) -> Placement:
         """Placement from a mapping of array name to space name, keeping its order."""
-        return cls(tuple(spaces.items()), chunk)
+        return cls(tuple(spaces.items()), chunk, buffers)
 
     @classmethod
     def uniform(cls, arrays: tuple[str, ...], space: str = "global") -> Placement:
@@ -40,11 +43,23 @@ class Placement:
         """``(array, from, to)`` for every array whose space differs from ``present``."""
         return tuple((a, present[a], s) for a, s in self.spaces if present[a] != s)
 
+    def moved_part(self, present: Placement) -> Placement:
+        """The placement of the arrays alone whose space differs from ``present``."""
+        moves = self.moved(present)
+        return replace(self, spaces=tuple((array, space) for array, _, space in moves))
+
+    @property
+    def tiles(self) -> str:
+        """In words, what tiles by chunks of a loop hold; empty where there are none."""
+        if not self.chunk:
+            return ""
+        twice = ", the next ones fetched meanwhile" if self.buffers > 1 else ""
+        return f"tiles of {self.chunk} iterations at a time{twice}"
+
     def describe(self, present: Placement) -> str:
         """The moves from ``present`` in words: ``A, B → shared; x → texture``."""
         arrays: dict[str, list[str]] = {}
         for array, _, space in self.moved(present):
             arrays.setdefault(space, []).append(array)
         moves = "; ".join(f"{', '.join(names)} → {space}" for space, names in arrays.items())
-        tiles = f" (tiles of {self.chunk} iterations at a time)" if self.chunk else ""
-        return moves + tiles
+        return f"{moves} ({self.tiles})" if self.tiles else moves

@@ -73,6 +73,7 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
             for array, source, target in option.placement.moved(present)
         ],
         "chunk_iterations": option.placement.chunk,
+        "chunk_buffers": option.placement.buffers,
         "ratio": option.ratio,
         "ratio_low": option.low,
         "ratio_high": option.high,

@@ -111,21 +111,22 @@ class AgnosticReport:
 
 def write_placement(
     case: CaseLike, machine: MachineLike, moves: Mapping[str, str], *, chunk: int | None = None,
-    nvrtc: str | None = None, progress: Progress = silent,
+    buffers: int = 1, nvrtc: str | None = None, progress: Progress = silent,
 ) -> WrittenPlacement:  # fmt: skip
     """Write ``case``'s kernel with arrays moved, such as ``{"x": "texture"}``, and prove it.
 
-    ``chunk`` asks for shared tiles of so many iterations of a loop at a time. Raises CaseError for
-    an unknown array or space and for a placement that is not legal on ``machine``, UnsupportedError
-    where the source cannot be written so, or where the written kernel does not compute the same
-    bits on the case's inputs.
+    ``chunk`` asks for shared tiles of so many iterations of a loop at a time; with ``buffers`` 2,
+    each array has two of them, one of which is fetched while the block computes with the other.
+    Raises CaseError for an unknown array or space and for a placement that is not legal on
+    ``machine``, UnsupportedError where the source cannot be written so, or where the written kernel
+    does not compute the same bits on the case's inputs.
     """
     known = load_machine(machine)
     check_spaces(moves, known)
     prepared = prepare(_with_compiler(load_case(case), nvrtc), known, progress)
     rewritten = _undone(prepared, moves)
     if rewritten is None:
-        placement = _legal(prepared, moves, chunk)
+        placement = replace(_legal(prepared, moves, chunk), buffers=buffers)
         progress("rewriting and verifying", 0, 0)
         rewritten = rewrite(prepared.case, placement, known, prepared.view)
     found = verify(rewritten, prepared.case, prepared.execution)
@@ -271,8 +272,8 @@ def _wanted(
 
 
 def _moves(placement: Placement, present: Placement) -> Placement:
-    moved = placement.moved(present)
-    return Placement(tuple((array, space) for array, _, space in moved), placement.chunk)
+    # One file holds all versions, in the middle of which no header can be included.
+    return replace(placement.moved_part(present), buffers=1)
 
 
 def _writable(

@@ -6,13 +6,15 @@ A model of memory traffic does not see barriers, tile fills and occupancy, which
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from placewise.advisor.finalists import AS_GOOD
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.forms.write_form import Form, write_form
 from placewise.advisor.prepare import Prepared
 from placewise.errors import UnsupportedError
 from placewise.progress import Progress
+from placewise.rewriter import ASYNC_COPIES
 from placewise.space import Placement
 
 _FASTEST = 2
@@ -59,8 +61,28 @@ def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> l
             near = [p for p in placements[max(0, at - 1) : at + 2] if p not in some]
             timed += _timed(near, prepared, present, progress)
         found += timed
-    faster = [f for f in found if f.ratio < 1.0]
-    return sorted(faster, key=lambda f: f.ratio)[:_FASTEST]
+    faster = sorted((f for f in found if f.ratio < 1.0), key=lambda f: f.ratio)
+    overlapped = _overlapped(faster, prepared, present, progress)
+    return [*overlapped, *faster][:_FASTEST]
+
+
+def _overlapped(
+    faster: list[TimedForm], prepared: Prepared, present: Timed, progress: Progress
+) -> list[TimedForm]:
+    """The fastest form with two buffers for each tile, if it is faster than the best of ``faster``,
+    which are sorted, by more than :data:`AS_GOOD`; else none. Tried are the arrays of the best
+    form, with its chunk length and the next shorter one, which takes about as much memory."""
+    if not faster or prepared.machine.limits.compute_capability < ASYNC_COPIES:
+        return []
+    best = faster[0]
+    arrays = _arrays(best, prepared)
+    alike = [f.placement for f in faster if _arrays(f, prepared) == arrays]
+    no_longer = [p for p in alike if (p.chunk or 0) <= (best.placement.chunk or 0)]
+    no_longer.sort(key=lambda p: -(p.chunk or 0))
+    tried = [replace(p, buffers=2) for p in no_longer[:2]]
+    found = _timed(tried, prepared, present, progress)
+    least = min((f.ratio for f in found), default=best.ratio)
+    return [f for f in found if f.ratio == least and f.ratio * (1 + AS_GOOD) < best.ratio]
 
 
 def _arrays(timed: TimedForm, prepared: Prepared) -> frozenset[str]:
@@ -76,7 +98,7 @@ def _timed(
     for done, placement in enumerate(placements):
         progress("timing tiles by chunks of a loop", done, len(placements))
         try:
-            form = write_form(prepared, moved_part(placement, prepared))
+            form = write_form(prepared, placement.moved_part(prepared.legality.present))
         except UnsupportedError:
             continue
         if form.kernel is None:
@@ -88,9 +110,3 @@ def _timed(
         if ratio is not None:
             found.append(TimedForm(placement, form, timed, ratio.ratio))
     return found
-
-
-def moved_part(placement: Placement, prepared: Prepared) -> Placement:
-    """The placement of the moved arrays alone, with its chunk length."""
-    moves = placement.moved(prepared.legality.present)
-    return Placement(tuple((array, target) for array, _, target in moves), placement.chunk)

@@ -81,5 +81,6 @@ def with_undone(
                 rerun=rerun,
             )
         )
-    placement = Placement((*present.placement.spaces, *moved.items()), present.placement.chunk)
+    spaces = (*present.placement.spaces, *moved.items())
+    placement = replace(present.placement, spaces=spaces)
     return replace(present, placement=placement), found

@@ -63,8 +63,7 @@ class KernelForm:
         for array, space in self.placement:
             by_space.setdefault(space, []).append(array)
         words = "; ".join(f"{', '.join(names)} → {space}" for space, names in by_space.items())
-        tiles = f" (tiles of {self.placement.chunk} iterations)" if self.placement.chunk else ""
-        return words + tiles
+        return f"{words} ({self.placement.tiles})" if self.placement.tiles else words
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +190,7 @@ def _by_moves(advice: Advice) -> dict[Placement, Option]:
     """Proven and timed options by what they move."""
     now = advice.present.placement
     return {
-        Placement(tuple((a, to) for a, _, to in o.placement.moved(now)), o.placement.chunk): o
-        for o in advice.options
-        if o.proven and o.rerun is not None
+        o.placement.moved_part(now): o for o in advice.options if o.proven and o.rerun is not None
     }
 
 

@@ -101,6 +101,7 @@ def combined(one: Combination) -> dict[str, Any]:
                 "kernel": form.function,
                 "placement": dict(form.placement.spaces),
                 "chunk_iterations": form.placement.chunk,
+                "chunk_buffers": form.placement.buffers,
             }
             for form in one.forms
         ],

@@ -48,6 +48,15 @@ def rewrite(
             help="With --place ARRAY=shared: tiles for this many iterations of a loop at a time.",
         ),
     ] = None,
+    buffers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=2,
+            help="With --chunk: tiles of each array. With 2, one is fetched (cp.async) while the "
+            "block computes with the other.",
+        ),
+    ] = 1,
     agnostic: Annotated[
         bool,
         typer.Option(
@@ -84,6 +93,12 @@ def rewrite(
     moves = parse_moves(place or ())
     named = [name.strip() for one in machine for name in one.split(",") if name.strip()]
     _check(moves, named, versions, chunk, agnostic=agnostic)
+    if buffers > 1 and (chunk is None or agnostic):
+        raise CaseError(
+            "two buffers are for tiles by chunks of a loop of one version",
+            where="--buffers",
+            hint="add --chunk, without --agnostic",
+        )
     if out is not None:
         check_folder(out)
     machines = [load_machine(Path(n) if n.endswith(".msl") else n) for n in dict.fromkeys(named)]
@@ -104,7 +119,13 @@ def rewrite(
             )
         else:
             written = write_placement(
-                case, machines[0], moves, chunk=chunk, nvrtc=nvrtc, progress=progress.step
+                case,
+                machines[0],
+                moves,
+                chunk=chunk,
+                buffers=buffers,
+                nvrtc=nvrtc,
+                progress=progress.step,
             )
             files = write_placement_files(written, out) if out is not None else ()
             shown = Report(

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 
-from placewise.advisor.forms.chunked_tiles import moved_part
 from placewise.advisor.forms.legal_placements import legal_placements
 from placewise.advisor.forms.timing import Timed, is_timed, ratio_of_times, time_form
 from placewise.advisor.forms.verify import verify
@@ -191,7 +190,7 @@ class FormTimes:
     def _gain(self, placement: Placement) -> float | None:
         prepared = self._prepared
         try:
-            form = write_form(prepared, moved_part(placement, prepared))
+            form = write_form(prepared, placement.moved_part(prepared.legality.present))
         except UnsupportedError:
             return None
         if form.kernel is None:

@@ -20,6 +20,9 @@ class FormOfKernel(TypedDict):
     chunk_iterations: int | None
     """Iterations of the loop whose data is in shared memory at a time, if tiles are filled by
     chunks."""
+    chunk_buffers: int
+    """Tiles of such iterations that each array has: with 2, one is fetched while the block computes
+    with the other."""
 
 
 class ArrayCopies(TypedDict):
