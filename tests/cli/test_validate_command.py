@@ -27,19 +27,19 @@ block_size_x = 64
 read_only = 0
 
 [launch]
-problem = [65536]
+problem = [262144]
 block = ["block_size_x"]
 
 [[arguments]]
 name = "out"
 dtype = "float32"
-shape = [65536]
+shape = [262144]
 fill = 0
 
 [[arguments]]
 name = "in"
 dtype = "float32"
-shape = [65536]
+shape = [262144]
 uniform = { seed = 0 }
 """
 TIMES = "block_size_x,read_only,time_us\n64,0,4\n64,1,5\n128,0,4.5\n128,1,4\n"

@@ -24,28 +24,42 @@ def kinds_of(grid, threads=256):
 
 
 def test_edges_of_the_grid_are_kinds_of_their_own():
-    found = kinds_of((5, 40, 1))
-    # 4 · 39 inside, 39 in the last column, 4 in the last row; the corner is too rare.
+    found = kinds_of((40, 45, 1))
+    # 39 * 44 inside, 44 in the last column, 39 in the last row; the corner is too rare.
     assert found.kinds == 3
-    assert np.bincount(found.launch).tolist() == [4 * 39 + 1, 39, 4]
-    assert {found.launch[199], found.launch[198]} == {0, 2}
-    assert found.launch[4] == 1
+    assert np.bincount(found.launch).tolist() == [39 * 44 + 1, 44, 39]
+    assert {found.launch[1799], found.launch[1798]} == {0, 2}
+    assert found.launch[39] == 1
     for kind in range(3):
         assert (found.launch[found.numbers[found.timed(kind)]] == kind).all()
         assert len(found.timed(kind)) >= 2
     # The corner's counts are the launch's, its path is none of the interior's.
-    corner = np.flatnonzero(found.numbers == 199)
+    corner = np.flatnonzero(found.numbers == 1799)
     assert not np.isin(corner, found.timed(0)).any()
 
 
-def test_totals_are_by_kind():
+def test_in_a_launch_of_few_waves_the_corner_is_a_kind_of_its_own():
     found = kinds_of((5, 40, 1))
-    x = found.numbers % 5
+    assert np.bincount(found.launch).tolist() == [4 * 39, 39, 4, 1]
+    assert found.numbers[found.timed(3)].tolist() == [199]
+
+
+def test_totals_are_by_kind():
+    found = kinds_of((40, 45, 1))
+    x = found.numbers % 40
     # As many as the column says, exactly: blocks of a kind are alike.
-    values = np.where(x == 4, 100, 1)
-    assert found.totals(values, 1) == 39 * 100
-    assert found.totals(values, 0) == 4 * 39 + 100
-    assert found.totals(values, 2) == 4
+    values = np.where(x == 39, 100, 1)
+    assert found.totals(values, 1) == 44 * 100
+    assert found.totals(values, 0) == 39 * 44 + 100
+    assert found.totals(values, 2) == 39
+
+
+def test_the_caches_see_all_accesses_of_a_small_launch():
+    case = case_of(20 * 32 - 5, 18 * 8 - 3, (32, 8))
+    sampled, exact = evidence_of(*case), evidence_of(*case, every=True)
+    assert sampled.run is not None
+    assert exact.run is not None
+    assert sampled.run.traffic.sites == exact.run.traffic.sites
 
 
 def test_small_launches_are_looked_at_as_a_whole():

@@ -8,6 +8,7 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
+from placewise.model.evidence import evidence as evidence_module
 from placewise.model.evidence.evidence import evidence_of
 
 MACHINE = load_machine("A4000")
@@ -17,6 +18,12 @@ ROW = """extern "C" __global__ void rows(const float *a, float *sums, int column
     #pragma unroll 1
     for (int c = 0; c < columns; c++) sum += a[i * columns + c];
     sums[i] = sum; }"""
+
+
+@pytest.fixture(autouse=True)
+def _sampled(monkeypatch):
+    """No launch is small enough for all of its accesses to be simulated."""
+    monkeypatch.setattr(evidence_module, "SMALL_WARPS", 0)
 
 
 def traffics(threads, columns):

@@ -2,9 +2,9 @@
 
 Guards make blocks at the last column, row or layer of the grid differ from those in the interior:
 they may have most of their threads idle. Blocks that lie at the same of these edges are of one
-kind; kinds that are rare in the launch count as interior. The traced blocks are those that one SM
-holds at a time in the middle of the launch, whose accesses go through the SM's caches together, the
-neighbours of one of these, and a stratified sample of all blocks
+kind; kinds that are rare in a launch of many waves count as interior. The traced blocks are those
+that one SM holds at a time in the middle of the launch, whose accesses go through the SM's caches
+together, the neighbours of one of these, and a stratified sample of all blocks
 (:mod:`placewise.executor.stratified_blocks`), with at least two of each kind.
 """
 
@@ -30,7 +30,9 @@ LEAST_BLOCKS = 2
 SMS_OF_A_WAVE = 3
 """SMs looked at together where a launch is one wave that is not full."""
 _RARE = 0.02
-"""Kinds of blocks that are fewer than this share of the launch count as interior ones."""
+"""In a launch of many waves, kinds with less than this share of its blocks count as interior."""
+_FEW_WAVES = 4
+"""In a launch of at most this many waves every kind counts: a single block may end last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,9 @@ def blocks_by_kind(
     edges = edges_of(launch, np.arange(launch.blocks))
     sizes = np.bincount(edges, minlength=8)
     common = np.argsort(-sizes, kind="stable")
-    common = common[sizes[common] >= max(1.0, _RARE * launch.blocks)]
+    waves = launch.blocks / (machine.processor.sms * max(1, resident.blocks))
+    least = _RARE * launch.blocks if waves > _FEW_WAVES else 1.0
+    common = common[sizes[common] >= max(1.0, least)]
     kind_of = np.zeros(8, np.uint8)
     kind_of[common] = np.arange(len(common))
     rare = np.ones(8, np.bool_)

@@ -51,6 +51,9 @@ from placewise.model.timeline.schedule import instructions as instructions_of
 RECORDS = 2_000_000
 """Approximate number of warp accesses that are traced of a kernel that cannot be sliced; that is a
 few waves of most launches."""
+SMALL_ACCESSES, SMALL_WARPS = 400_000, 4096
+"""Of a launch of at most this many warp accesses and warps, all blocks go through the simulated
+caches; that takes about a second."""
 MOST_TRACED = 64
 """If at most this many blocks are sampled, the accesses of all of them are kept."""
 MOST_ERROR = 0.02
@@ -115,6 +118,9 @@ def _sliced(
     resident = _resident(launch, machine, kernel.registers, shared)
     blocks = every_block(launch) if every else blocks_by_kind(launch, machine, resident)
     seen = _seen(kernel, launch, inputs, blocks)
+    if not every and _is_small(seen, launch):
+        blocks = every_block(launch)
+        seen = _seen(kernel, launch, inputs, blocks)
     if not blocks.sample.complete and _unevenness(seen, blocks) > MOST_ERROR:
         steps = len(seen.step_block) * launch.blocks * launch.warps_per_block
         if steps <= MOST_STEPS:
@@ -161,6 +167,14 @@ def _sliced(
         notes += (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
     return Evidence(run=run, warp_paths=warp_paths_of(seen, blocks, of_kinds))
+
+
+def _is_small(seen: SlicedTrace, launch: Launch) -> bool:
+    """Whether the accesses of all blocks can be simulated in about a second, judged by those of the
+    blocks of ``seen``."""
+    each = float(seen.site_executions.sum()) / max(1, len(seen.site_executions))
+    few = launch.blocks * launch.warps_per_block <= SMALL_WARPS
+    return few and each * launch.blocks <= SMALL_ACCESSES
 
 
 def _touched(

@@ -14,11 +14,14 @@ INSTRUCTIONS = 250_000
 """Approximate number of instructions issued in one timeline; that takes tens of milliseconds."""
 MOST_SMS = 8
 """Most SMs in one timeline of a launch that is too large to be run in full."""
-WHOLE = 8
+WHOLE = 12
 """A launch with several kinds of blocks is run in full if it has up to this many times
 :data:`INSTRUCTIONS`."""
-KINDS_SMS = 4
+KINDS_SMS = 8
 """Most SMs in one timeline of a launch with several kinds of blocks and a few waves."""
+KINDS_BUDGET = 4
+"""Such a timeline issues up to this many times :data:`INSTRUCTIONS`, as one or two SMs do not tell
+what it costs that some get the longer blocks."""
 
 
 class Course(NamedTuple):
@@ -166,7 +169,8 @@ def _of_several_kinds(own: Blocks, kinds: NDArray[np.uint8], resident: int, busy
     more = _more(own, resident)
     if most <= resident + more:
         on_sm = float(own.instructions[kinds].mean()) * per_sm
-        total = cycles(per_sm, int(np.clip(own.budget / on_sm, 1, min(busy, KINDS_SMS))))
+        sms = np.clip(KINDS_BUDGET * own.budget / on_sm, 1, min(busy, KINDS_SMS))
+        total = cycles(per_sm, int(sms))
         return Course(total, total / per_sm, total)
     first = cycles(resident)
     rate = (cycles(resident + more) - first) / more
