@@ -22,6 +22,8 @@ MACHINES = ("A100", "T4", "K20c")
 MOST_ACCESSES = 12_000_000
 """Accesses of the largest launch that is profiled in full."""
 APART, SHARE = 0.02, 0.1
+TWICE, LEAST = 2.0, 0.005
+"""An estimate is not too low if the error is at most twice as much, or at most this."""
 IRREGULAR = ("bfs", "spmv-skewed", "md", "sort")
 LARGER = {
     "bfs": {"nodes": 1 << 20},
@@ -77,6 +79,8 @@ def figures(found: list[Outcome]) -> list[Figure]:
         if all(o.apart <= APART and o.looked_at <= SHARE for o in all_)
     ]
     same = sum(o.same_choice for o in found) / len(found)
+    several = [o for o in found if o.units > 1]
+    told = sum(o.apart <= max(LEAST, TWICE * o.estimated) for o in several) / len(several)
     seconds = sum(o.active_seconds for o in found) / sum(o.full_seconds for o in found)
     listed = [
         Figure(
@@ -84,6 +88,11 @@ def figures(found: list[Outcome]) -> list[Figure]:
             len(near), f"of {len(by_kernel)}", "at least 10", len(near) >= 10,
         ),
         Figure("same choice, kernel × machine", same, "share", "at least 0.9", same >= 0.9),
+        Figure(
+            f"errors of at most {TWICE:g} times their estimate, or {LEAST:g}, where several SMs "
+            f"were looked at ({len(several)} of {len(found)})",
+            told, "share", "at least 0.9", told >= 0.9,
+        ),
         Figure("time to profile, active over full", seconds, "ratio", "", True),
     ]  # fmt: skip
     for kernel, all_ in sorted(by_kernel.items()):

@@ -36,6 +36,8 @@ class Outcome:
     """L1 distance of the reuse-distance histograms."""
     estimated: float
     """What the active profile itself says of that distance."""
+    units: int
+    """SMs, or groups of SMs that share a cache, that it looked at."""
     same_choice: bool
     regret: float
     """Time of the placement that the active profile chooses over the full profile's best, both
@@ -100,6 +102,7 @@ def judge(case: Case, machine_name: str, most_accesses: int) -> Outcome | None:
         looked.accesses / max(1, full.sampled_requests),
         apart,
         looked.error,
+        looked.units,
         choice == by_full[0][0] or regret <= 1e-9,
         regret,
         full_seconds,

@@ -226,11 +226,12 @@ def looked_in_words(looked: Looked, profile: Profile) -> str:
     """How much active profiling traced, and how large its error is, in a sentence."""
     share = looked.accesses / profile.requests if profile.requests else 1.0
     loops = "" if looked.iterations is None else f", {looked.iterations} iterations of loops"
+    alone = "" if looked.units > 1 else ", not counting how other SMs differ from the one looked at"
     limit = "" if looked.settled else ", the most that it traces"
     return (
         f"active profile: {looked.accesses:,} warp accesses traced, {share:.2%} of all "
         f"({looked.blocks:,} blocks{loops}{limit}); its reuse distances are off by an estimated "
-        f"{looked.error:.1%} of the accesses"
+        f"{looked.error:.1%} of the accesses{alone}"
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from placewise import make_case
 from placewise.advisor.prepare import Profiling, prepare
+from placewise.cases import load_case
 from placewise.cli.options import ProfileKind
 from placewise.machine import load_machine
 from placewise.memory.reuse.active import MOST_OF_LAUNCH, is_stable, occurrences
@@ -96,3 +97,24 @@ def test_blocks_that_wait_for_each_other_are_profiled_in_full():
 
 def test_the_command_knows_every_kind_of_profile():
     assert [p.value for p in Profiling] == [p.value for p in ProfileKind]
+
+
+def test_one_sm_alone_is_said_to_tell_nothing_of_others():
+    """A tenth of the blocks of a K20c's 13 SMs are one SM's."""
+    found = prepare(_case(208, 4), load_machine("K20c"), profiling=Profiling.ACTIVE)
+    assert found.looked is not None
+    assert found.looked.units == 1
+    assert any("not counting how other SMs differ" in n for n in found.notes)
+
+
+def test_the_error_covers_what_short_stretches_miss():
+    """On a T4 each SM of stencil2d runs 7 sets of blocks, of which 4 are looked at: some distances
+    and first touches are those of the missing sets, as a full profile shows."""
+    case, machine = load_case("stencil2d"), load_machine("T4")
+    full, active = (prepare(case, machine, profiling=p) for p in (Profiling.FULL, Profiling.ACTIVE))
+    counts = (profile_counts(p.profile).sum(axis=0) for p in (active, full))
+    assert active.looked is not None
+    assert active.looked.waves == 4
+    apart = shares_apart(*counts)
+    assert apart > 0.01
+    assert apart <= active.looked.error <= 3 * apart

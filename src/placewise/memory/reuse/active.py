@@ -14,7 +14,10 @@ together; iterations of loops, later blocks on an SM, and whole SMs can be left 
   the launch. A stretch that reaches the end of the launch continues at its start, so that the last
   blocks, of which fewer are resident together, are traced as often as others. When the average
   index is stable by Procedure 2's thresholds, or the number of SMs has doubled, the histogram is
-  calculated; its error is estimated from the two halves of the sample.
+  calculated; its error is estimated from how much the SMs differ.
+
+The error that is told at the end adds what stretches and loops that are cut short change. On a GPU
+of few SMs a tenth of the blocks may be those of one SM: how others differ then stays unknown.
 
 At most a tenth of the launch's blocks are traced: beyond that a full profile costs little more.
 """
@@ -38,6 +41,7 @@ from placewise.memory.reuse.record import (
     array_accesses,
     turns,
 )
+from placewise.memory.reuse.sampling_error import sampling_error
 from placewise.memory.reuse.trace_sample import BlockSample
 
 MOST_OF_LAUNCH = 0.1
@@ -54,6 +58,8 @@ _CUTS = 6
 _GOLDEN = (5**0.5 - 1) / 2
 _FEWEST_UNITS, _MOST_UNITS = 8, 128
 """Least number of SMs that are traced if the launch is large enough, and the most."""
+_GROUPS = 8
+"""Most groups of SMs whose histograms are compared."""
 
 
 def is_stable(current: float, before: float, earlier: float) -> bool:
@@ -76,12 +82,15 @@ class Looked:
     """Iterations of every loop that were kept; None: all."""
     waves: int
     """Number of sets of resident blocks, one after the other, that were traced of each SM."""
+    units: int
+    """Number of SMs, or of groups of SMs that share a cache, that were looked at."""
     error: float
     """Estimated L1 distance between its reuse-distance histograms and the whole launch's
-    (:func:`placewise.memory.reuse.distance_shares.shares_apart`)."""
+    (:func:`placewise.memory.reuse.distance_shares.shares_apart`). Of one unit alone it tells
+    nothing about how the others differ."""
     settled: bool
-    """True: the error is within :data:`TARGET`. False: the limit on the number of blocks was
-    reached before."""
+    """True: the error is within :data:`ASKED`. False: the limit on the number of blocks was reached
+    before."""
 
 
 class ActiveProfiler(Profiler):
@@ -114,15 +123,20 @@ class ActiveProfiler(Profiler):
         stretches = self._stretches(units, waves)
         for blocks in stretches[:2]:
             add(blocks)
-        cut = self._cut_loops(chosen)
-        error = self._further_units(stretches[2:], add, chosen)
+        order = np.zeros(self._plan.sms, np.int64)
+        for number, unit in enumerate(units):
+            order[unit] = number
+        cut, missed = self._cut_loops(chosen)
+        error = missed + self._further_units(stretches[2:], add, chosen, order)
+        error += self._stretch_error(chosen, stretches, waves)
         self.looked = Looked(
             accesses=len(chosen.accesses()),
             blocks=chosen.count,
             iterations=cut,
             waves=waves,
+            units=len(np.unique(order[chosen.blocks % self._plan.sms])),
             error=error,
-            settled=error <= TARGET,
+            settled=error <= ASKED,
         )
         return self.looked
 
@@ -167,9 +181,9 @@ class ActiveProfiler(Profiler):
             before = after
         return max(1, waves)
 
-    def _cut_loops(self, chosen: ChosenBlocks) -> int | None:
+    def _cut_loops(self, chosen: ChosenBlocks) -> tuple[int | None, float]:
         """Leave out late iterations of loops if that does not change the histogram. Returns how
-        many iterations are kept; None means all."""
+        many iterations are kept (None means all), and how far that moves the histogram."""
         whole = self._counts().sum(axis=0)
         everything = chosen.accesses()
         turn = occurrences(everything)
@@ -178,11 +192,12 @@ class ActiveProfiler(Profiler):
             if not (turn >= 2 * iterations).any():
                 break
             chosen.replace(everything.keep(turn < iterations))
-            if shares_apart(self._counts().sum(axis=0), whole) <= TARGET:
+            apart = shares_apart(self._counts().sum(axis=0), whole)
+            if apart <= TARGET:
                 chosen.iterations = iterations
-                return iterations
+                return iterations, apart
         chosen.replace(everything)
-        return None
+        return None, 0.0
 
     def _stretches(self, units: list[NDArray[np.int64]], waves: int) -> list[NDArray[np.int64]]:
         """Blocks to run of each group of SMs: ``waves`` resident sets each, from different parts of
@@ -198,8 +213,10 @@ class ActiveProfiler(Profiler):
         stretches: list[NDArray[np.int64]],
         add: Callable[[NDArray[np.int64]], bool],
         chosen: ChosenBlocks,
+        order: NDArray[np.int64],
     ) -> float:
-        """Add stretches of blocks until the histogram is stable. Returns its estimated error."""
+        """Add stretches of blocks until the histogram is stable. ``order`` is the number of each
+        SM's group. Returns the estimated error from looking at few SMs."""
         averages = [self._average_index(chosen)]
         at = 2
         for n, blocks in enumerate(stretches[:_MOST_UNITS], start=3):
@@ -209,9 +226,9 @@ class ActiveProfiler(Profiler):
             rests = len(averages) > 2 and is_stable(*averages[:-4:-1])
             if rests or n >= 2 * at:
                 at = n
-                if n >= _FEWEST_UNITS and self._error(chosen) <= TARGET:
+                if n >= _FEWEST_UNITS and self._sm_error(chosen, order) <= TARGET:
                     break
-        return self._error(chosen)
+        return self._sm_error(chosen, order)
 
     def _average_index(self, chosen: ChosenBlocks) -> float:
         """Average of the first lanes' offsets in their arrays, which stands for Procedure 2's
@@ -224,15 +241,48 @@ class ActiveProfiler(Profiler):
         """(2, arrays, RANGES) what the accesses kept so far touch; see ``profile_counts``."""
         return profile_counts(self.profile())
 
-    def _error(self, chosen: ChosenBlocks) -> float:
-        """Estimated error of the histogram: half of the distance between the two halves of the
-        sample, which is the error of their mean if their errors are independent. It is less if the
-        sample is a large part of the launch, and 2 if no access was traced."""
-        first, second = self._counts()
-        if not first.sum() and not second.sum():
-            return 2.0  # nothing seen, nothing known
+    def _sm_error(self, chosen: ChosenBlocks, order: NDArray[np.int64]) -> float:
+        """Estimated error of the histogram from looking at few SMs: by how much groups of them
+        differ. Of one SM alone, its early blocks are compared with its late ones, half of whose
+        distance is the error of their mean; 2 if no access was traced."""
         left = 1.0 - chosen.count / self._launch.blocks
-        return float(shares_apart(first, second) / 2 * np.sqrt(left))
+        units = order[chosen.blocks % self._plan.sms]
+        found, place = np.unique(units, return_inverse=True)
+        if len(found) < 2:
+            first, second = self._counts()
+            seen = first.sum() + second.sum()
+            return float(shares_apart(first, second) / 2 * np.sqrt(left)) if seen else 2.0
+        group = np.zeros(self._launch.blocks, np.int64)
+        number = min(_GROUPS, len(found))
+        group[chosen.blocks] = place % number
+        return sampling_error([self._counts_of(chosen, group == g) for g in range(number)], left)
+
+    def _stretch_error(
+        self, chosen: ChosenBlocks, stretches: list[NDArray[np.int64]], waves: int
+    ) -> float:
+        """Estimated error of the histogram from stretches shorter than what an SM runs: what
+        cutting each of them in two changes. The part that a stretch misses falls as one over its
+        length, so that cutting costs once more what is missed now, less what all of an SM has."""
+        if not 1 < waves < self._waves:
+            return 0.0
+        late = self._marked(np.concatenate([one[len(one) // 2 :] for one in stretches]))
+        halves = self._counts_of(chosen, late) + self._counts_of(chosen, ~late)
+        apart = shares_apart(halves, self._counts().sum(axis=0))
+        return apart * (1.0 - waves / self._waves)
+
+    def _marked(self, blocks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(blocks of the launch,) True for these blocks."""
+        marked = np.zeros(self._launch.blocks, np.bool_)
+        marked[blocks] = True
+        return marked
+
+    def _counts_of(self, chosen: ChosenBlocks, blocks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(arrays, RANGES) what the kept accesses of some blocks touch, as if no others were."""
+        everything = chosen.accesses()
+        chosen.replace(everything.keep(blocks[everything.block]))
+        counts: NDArray[np.float64] = self._counts().sum(axis=0)
+        chosen.replace(everything)
+        return counts
 
 
 class ChosenBlocks:
@@ -254,6 +304,11 @@ class ChosenBlocks:
     def trace_blocks(self) -> NDArray[np.bool_]:
         """(blocks,) True where a block is to be traced."""
         return self._wanted
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """Numbers of the requested blocks, ascending."""
+        return np.flatnonzero(self._wanted)
 
     @property
     def count(self) -> int:
