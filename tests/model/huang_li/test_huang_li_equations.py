@@ -222,6 +222,19 @@ def test_an_event_that_never_varies_gets_no_weight_of_its_own():
     assert fitted.ratio(ov.Events(4.0, 0.0, 0.0, 0.0, 0.0, 32.0)) == pytest.approx(0.8)
 
 
+def test_similar_events_count_together():
+    """The third event follows the first (cosine 1 of proportional counts), the second does not."""
+    rng = np.random.default_rng(2)
+    first, second = rng.random(50), rng.random(50) * (rng.random(50) > 0.5)
+    rows = [ov.Events(a, b, 2.0 * a, 0.0, 0.0, 0.0) for a, b in zip(first, second, strict=True)]
+    ratios = 0.3 * (first + 2.0 * first) - 0.5 * second
+    fitted = ov.fit_overlap(rows, ratios, ["x"] * 50, merge=0.94)
+    assert fitted.coefficients[:3] == pytest.approx((0.3, -0.5, 0.3))
+    counts = np.stack([first, second, 2.0 * first], axis=1)
+    assert ov.similar(counts, 0.94) == [[0, 2], [1]]
+    assert ov.similar(counts, 1.1) == [[0], [1], [2]]
+
+
 def test_overlap_from_a_measured_time_and_back():
     ratio = ov.observed_ratio(300.0, 500.0, 600.0)
     assert ratio == pytest.approx(0.4)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 NOT_TESTED = "not tested"
 
@@ -72,12 +73,25 @@ def observed_ratio(t_comp: float, t_mem: float, measured: float) -> float:
 
 
 def fit_overlap(
-    events: Sequence[Events], ratios: Sequence[float], trained_on: Sequence[str]
+    events: Sequence[Events],
+    ratios: Sequence[float],
+    trained_on: Sequence[str],
+    *,
+    merge: float | None = None,
 ) -> OverlapRegression:
     """Least squares of Eq. 11 over a training set. Where the set does not determine the
     coefficients (an event never varies), the smallest ones are taken. All three sequences have one
-    entry per launch."""
-    matrix = np.array([[*astuple(e), 1.0] for e in events], np.float64)
+    entry per launch.
+
+    With ``merge``, events whose counts over the training set have at least this cosine similarity
+    count together and get one coefficient, as section II-B aggregates events of similar
+    indications (there 0.94).
+    """
+    counts = np.array([astuple(e) for e in events], np.float64)
+    groups = [[k] for k in range(counts.shape[1])] if merge is None else similar(counts, merge)
+    matrix = np.stack(
+        [*(counts[:, group].sum(axis=1) for group in groups), np.ones(len(counts))], axis=1
+    )
     wanted = np.asarray(ratios, np.float64)
     # Imported here, since SciPy would make every command start later.
     from scipy.linalg import lstsq
@@ -88,6 +102,25 @@ def fit_overlap(
     solution, *_ = lstsq(matrix / scale, wanted, cond=1e-9)
     found = np.asarray(solution, np.float64) / scale
     error = float(np.mean(np.abs(matrix @ found - wanted)))
+    coefficients = np.zeros(len(fields(Events)))
+    for group, coefficient in zip(groups, found, strict=False):
+        coefficients[group] = coefficient
     return OverlapRegression(
-        tuple(found[: len(fields(Events))].tolist()), float(found[-1]), tuple(trained_on), error
+        tuple(coefficients.tolist()), float(found[-1]), tuple(trained_on), error
     )
+
+
+def similar(counts: NDArray[np.float64], threshold: float) -> list[list[int]]:
+    """Columns of ``counts`` (launches, events) in groups: each column joins the first group whose
+    first column has at least the cosine similarity ``threshold`` with it."""
+    size = np.linalg.norm(counts, axis=0)
+    groups: list[list[int]] = []
+    for k in range(counts.shape[1]):
+        for group in groups:
+            scale = size[group[0]] * size[k]
+            if scale and counts[:, group[0]] @ counts[:, k] / scale >= threshold:
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    return groups
