@@ -120,7 +120,7 @@ def test_time_between_requests_is_counted_in_instructions(sliced):
     assert gaps["bursty"] == pytest.approx(np.sqrt(7), rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["transpose", "cfd"])
+@pytest.mark.parametrize("name", ["transpose", "spmv"])
 def test_banks_of_a_few_blocks_stand_for_all(name):
     """The blocks of one SM touch a few of 64 banks; the launch touches all."""
     machine = replace(A4000, dram=COARSE)
