@@ -29,17 +29,18 @@ def chunk_of(sliced: SlicedTrace) -> TraceChunk:
 
     row = sliced.block_of_warp[warp]
     phase = sliced.step_phase[step, row] if len(step) else step
-    order = np.lexsort((np.arange(len(step)), warp, phase, row))
+    # Stable: accesses of a warp stay in program order.
+    order = np.lexsort((warp, phase, row))
     per_block = int(np.count_nonzero(sliced.block_of_warp == 0))
-    site, warp, row, phase, window = (x[order] for x in (site, warp, row, phase, window))
     return chunk_of_lanes(
         site=site,
         block=sliced.blocks[row],
         warp=warp % per_block,
         phase=phase,
         array=_array_of_window(sliced)[window],
-        mask=mask[order],
-        offset=offset[order],
+        mask=mask,
+        offset=offset,
+        order=order,
     )
 
 
@@ -53,26 +54,31 @@ def chunk_of_lanes(
     array: NDArray[Any],
     mask: NDArray[np.bool_],
     offset: NDArray[np.int64],
+    order: NDArray[np.int64] | None = None,
 ) -> TraceChunk:
     """A chunk of n accesses from (n,) columns, (n, 32) active lanes and their (n, 32) bytes from
-    the start of the array."""
-    base, upper, stride, affine = _affine(offset, mask)
+    the start of the array. With ``order`` (n,) it has the accesses in that order."""
+    # Lanes are put in order only where the chunk keeps them, as there are 32 times as many.
+    order = np.arange(len(site)) if order is None else order
+    base, upper, stride, of_stride = _affine(offset, mask)
+    affine = of_stride[order]
     bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)
-    active = mask[~affine]
+    listed = order[~affine]
+    active = mask[listed]
     starts = np.full(len(site), -1, np.int64)
     starts[~affine] = np.cumsum(active.sum(axis=1)) - active.sum(axis=1)
     return TraceChunk(
-        site=site.astype(np.int32),
-        block=block.astype(np.int32),
-        warp=warp.astype(np.int32),
-        phase=phase.astype(np.int32),
-        mask=bits,
-        array=array.astype(np.int32),
-        base=base,
-        upper=upper,
-        stride=stride.astype(np.int32),
+        site=site[order].astype(np.int32),
+        block=block[order].astype(np.int32),
+        warp=warp[order].astype(np.int32),
+        phase=phase[order].astype(np.int32),
+        mask=bits[order],
+        array=array[order].astype(np.int32),
+        base=base[order],
+        upper=upper[order],
+        stride=stride[order].astype(np.int32),
         row=starts.astype(np.int32),
-        offsets=offset[~affine][active],
+        offsets=offset[listed][active],
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.slice_interpreter import SlicedTrace
-from placewise.executor.trace import TraceChunk, affine, lane_offsets, some_accesses
+from placewise.executor.trace import TraceChunk, lane_offsets, some_accesses
 from placewise.kernel.launch import Launch
 from placewise.model.evidence.block_kinds import BlockKinds
 
@@ -90,14 +90,17 @@ def touched_sectors(
 def _sectors(chunk: TraceChunk, width: NDArray[np.int64], sector_bytes: int) -> NDArray[np.int64]:
     """Different sectors of accesses to one array, ascending; ``width`` (n,) bytes of a lane."""
     full = chunk.mask == np.uint32(0xFFFFFFFF)
-    dense = affine(chunk) & full & (np.abs(chunk.stride) <= sector_bytes)
-    reach = 31 * chunk.stride[dense].astype(np.int64)
-    first = chunk.base[dense] + np.minimum(reach, 0)
-    last = chunk.base[dense] + np.maximum(reach, 0) + width[dense] - 1
-    spans = np.unique(np.stack([first // sector_bytes, last // sector_bytes], axis=1), axis=0)
-    count = spans[:, 1] - spans[:, 0] + 1
+    dense = (chunk.row < 0) & full & (np.abs(chunk.stride) <= sector_bytes)
+    reach = 15 * chunk.stride[dense].astype(np.int64)
+    # Of each half of the warp, all sectors from its first byte to its last one.
+    start = np.concatenate([chunk.base[dense], chunk.upper[dense]])
+    first = (start + np.tile(np.minimum(reach, 0), 2)) // sector_bytes
+    last = start + np.tile(np.maximum(reach, 0) + width[dense] - 1, 2)
+    longest = 16 + int(width.max(initial=0)) // sector_bytes + 2
+    spans = np.unique(first * longest + last // sector_bytes - first)
+    start, count = spans // longest, spans % longest + 1
     inside = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    found = [np.repeat(spans[:, 0], count) + inside]
+    found = [np.repeat(start, count) + inside]
     rows = np.flatnonzero(~dense)
     if len(rows):
         others = some_accesses(chunk, rows)

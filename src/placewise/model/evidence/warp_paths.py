@@ -30,6 +30,8 @@ BANKS, BANK_BYTES = 32, 4
 Guide, "Shared Memory", and see :func:`data_passes`)."""
 _MOST_COUNTED = 256
 """Executions of one instruction whose passes are counted; further ones are assumed to be alike."""
+_LANE_WEIGHTS = np.random.default_rng(0).integers(1, 1 << 62, 32) | 1
+"""Odd numbers of 62 bits: sums of lanes times these, modulo 2^64, tell apart where lanes are."""
 _THROUGH_L1 = ("global", "local", "generic", "texture")
 
 
@@ -281,20 +283,15 @@ def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
 def _passes_of(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n, 3) what :class:`Passes` has of each access. For full warps with a constant stride this
-    depends only on the stride and on the first byte within a line, so it is computed once for each
-    pair of these."""
-    step = offsets[:, 1] - offsets[:, 0]
-    even = (np.diff(offsets, axis=1) == step[:, None]).all(axis=1) & mask.all(axis=1)
-    key = step[even] * LINE_BYTES + offsets[even, 0] % LINE_BYTES
-    _, first, like = np.unique(key, return_index=True, return_inverse=True)
-    some = np.concatenate([np.flatnonzero(even)[first], np.flatnonzero(~even)])
+    """(n, 3) what :class:`Passes` has of each access. It stays the same if all lanes move by whole
+    lines, so it is computed once for accesses that differ in nothing else."""
+    far = np.iinfo(np.int64).max
+    start = np.where(mask, offsets, far).min(axis=1) // LINE_BYTES * LINE_BYTES
+    place = np.where(mask, offsets - start[:, None], -1)
+    _, some, like = np.unique(place @ _LANE_WEIGHTS, return_index=True, return_inverse=True)
     own = offsets[some], mask[some], lane_bytes
     found = np.stack([data_passes(*own), lines(*own), full_passes(*own)], axis=1)
-    each = np.empty((len(offsets), 3))
-    each[even] = found[: len(first)][like]
-    each[~even] = found[len(first) :]
-    return each
+    return found[like]
 
 
 def lines(
