@@ -511,3 +511,16 @@ def test_a_file_that_is_included_by_two_names_is_read_once(tmp_path):
     case = make_case("f", path, {"a": np.zeros(1, np.int32)}, block=1, grid=1)
     outputs = execute(compile_case(case), case.launch, named_case(case).inputs).outputs
     assert dict(outputs)["a"][0] == 3
+
+
+@pytest.mark.parametrize("type_", ["__nv_bfloat16", "half", "__half2"])
+def test_sixteen_bit_floats_come_with_the_headers_of_cublas(type_):
+    source = f"""\
+#include <cublas_v2.h>
+typedef {type_} Number;
+__global__ void f(Number *out, const Number *in) {{
+    out[threadIdx.x] = in[threadIdx.x];
+}}
+"""
+    kernel = compile_kernel(source, "case.cu", "f", CompileOptions())
+    assert kernel.entry.startswith("_Z1f")

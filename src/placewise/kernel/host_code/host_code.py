@@ -18,6 +18,7 @@ from placewise.kernel.frontends.source_file import DEVICE_CONSTEXPR, SourceFile,
 from placewise.kernel.host_code.declarations import Declaration, walk
 from placewise.kernel.host_code.dialect import NO_EXPRESSION, Dialect
 from placewise.kernel.host_code.gnu import has_statement_expressions
+from placewise.kernel.host_code.header_types import NAMESPACE, STD, UNDEFINED, headers_of_types
 from placewise.kernel.host_code.includes import Include, is_host_only, resolve
 from placewise.kernel.host_code.macros import definitions, standing_for
 from placewise.kernel.host_code.tokens import tokens
@@ -40,13 +41,6 @@ _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
 _MISSES = re.compile(r"is undefined|must be a class or namespace|has no member|is not a template")
-_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
-_INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
-"""Types of ``<stdint.h>``, which nearly every header of the host brings with it."""
-_LIMITS = re.compile(r"U?INT(?:8|16|32|64)_(?:MAX|MIN|C)|SIZE_MAX")
-_CUFFT = re.compile(r"cufft(?:Double)?(?:Real|Complex)")
-_STD_INTEGERS = re.compile(rf"\bstd::(?:{_INTEGERS.pattern})\b")
-_NAMESPACE = "must be a class or namespace name"
 _WORD = re.compile(r"\w+")
 _REFERENCE = (
     "texture or surface reference, which CUDA 12 removed: let the kernel take an object instead "
@@ -55,7 +49,6 @@ _REFERENCE = (
 _HOST_FUNCTION = "without execution space annotations"
 _OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
 """Words that may be macros for an execution space, of a header that is not the user's."""
-_STD = re.compile(r'"std"|"std::')
 _USES_STD = re.compile(r"\busing\s+(?:namespace\s+std\b|std::)")
 
 
@@ -168,7 +161,7 @@ class HostCode:
         errors = tuple(errors)
         left_out = {d.name: d for f in self._files for d in f.left_out if not d.parent}
         for error in errors:
-            match = _UNDEFINED.search(error.text)
+            match = UNDEFINED.search(error.text)
             found = left_out.get(match[1]) if match else None
             if found is None:
                 continue
@@ -253,7 +246,7 @@ class HostCode:
             found, is_function = found.parent, False
         if found.torn or any(self._is_device(d) for d in walk([found])):
             return False
-        if _STD.search(error.text) and not found.callable and not self.full_library:
+        if STD.search(error.text) and not found.callable and not self.full_library:
             self._without_std.append((file, found))
         return file.drop(found)
 
@@ -294,19 +287,12 @@ class HostCode:
         return True
 
     def _take_types(self, errors: tuple[SourceError, ...]) -> bool:
-        undefined = [m[1] for e in errors if (m := _UNDEFINED.search(e.text))]
-        if any(_CUFFT.fullmatch(name) for name in undefined) and self._take("placewise_cufft.h"):
-            return True
-        if any(_INTEGERS.fullmatch(n) or _LIMITS.fullmatch(n) for n in undefined):
-            return self._take("stdint.h")
-        # A header of the host, which brings them, was left out.
-        in_std = any(_NAMESPACE in e.text or _STD.search(e.text) for e in errors)
-        named = in_std and any(_STD_INTEGERS.search(f.text) for f in self._files)
-        return named and self._take("cstdint")
+        told = [e.text for e in errors]
+        return any(self._take(h) for h in headers_of_types(told, [f.text for f in self._files]))
 
     def _take_cub(self, errors: tuple[SourceError, ...]) -> bool:
         dropped = any(i.name == _WHOLE_CUB for f in self._files for i in f.dropped_includes)
-        return dropped and any(_NAMESPACE in e.text for e in errors) and self._take(_CUB)
+        return dropped and any(NAMESPACE in e.text for e in errors) and self._take(_CUB)
 
     def _take(self, header: str) -> bool:
         if header in self._further:
@@ -318,14 +304,14 @@ class HostCode:
         names_std = any(_USES_STD.search(f.text) for f in self._files)
         left_out = {d.name for _, d in self._without_std}
         missed = any(
-            _STD.search(e.text)
-            or ((m := _UNDEFINED.search(e.text)) and (names_std or m[1] in left_out))
+            STD.search(e.text)
+            or ((m := UNDEFINED.search(e.text)) and (names_std or m[1] in left_out))
             for e in errors
         )
         if self.full_library or not missed:
             return False
         self.full_library = True
-        undefined = {m[1] for e in errors if (m := _UNDEFINED.search(e.text))}
+        undefined = {m[1] for e in errors if (m := UNDEFINED.search(e.text))}
         for file, declaration in self._without_std:
             if declaration.name in undefined:
                 file.left_out.remove(declaration)

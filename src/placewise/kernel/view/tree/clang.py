@@ -16,7 +16,7 @@ from clang import cindex
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
-from placewise.kernel.frontends.nvrtc import device_source, header_paths
+from placewise.kernel.frontends.nvrtc import compiler_version, device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.source import DeclaredConstant
 from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_bytes
@@ -37,6 +37,8 @@ from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
 from placewise.kernel.view.tree.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
+_HEADERS = Path(__file__).with_name("headers")
+"""Headers that NVRTC has built in, and stand-ins for what the preamble declares."""
 _ARRAYS = frozenset({"INCOMPLETEARRAY", "CONSTANTARRAY"})
 _KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 """Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
@@ -133,15 +135,17 @@ def _read(case: Case, options: int) -> tuple[_Reader, Any]:
 def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
     folder = case.path.parent if case.path else Path()
     number, arch = _arch(case.options.arch)
+    major, minor = compiler_version(case.options.nvrtc).split(".")[:2]
     arguments = [
         "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-w",
         f"--cuda-gpu-arch={arch}", f"-D__CUDA_ARCH__={number * 10}",
         f"-std={_known_std(case.options.std)}",
         "-ferror-limit=0", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__NVCC__",
+        f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}",
         "-include", str(_PREAMBLE),
         *(f"-D{name}={value}" for name, value in (*case.options.defines, *source.defines)),
         *(f"-I{path}" for path in (*case.options.include_paths, folder)),
-        *(argument for p in header_paths(case.options.nvrtc) for argument in ("-isystem", str(p))),
+        *(f"-isystem{path}" for path in (_HEADERS, *header_paths(case.options.nvrtc))),
         *(argument for name in source.preincludes for argument in ("-include", name)),
     ]  # fmt: skip
     try:
@@ -199,11 +203,9 @@ def _declarations(cursor: Any) -> Iterator[Any]:
     """Declarations of the user's files. The headers of CUDA and of the preamble, which is marked
     as a system header, declare thousands that nobody asks for."""
     for child in cursor.get_children():
-        if child.location.is_in_system_header:
-            continue
         if child.kind.name in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"):
             yield from _declarations(child)
-        else:
+        elif not child.location.is_in_system_header:
             yield child
 
 

@@ -8,6 +8,7 @@ typedef decltype(sizeof(0)) size_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
 typedef decltype(nullptr) nullptr_t;
 typedef long clock_t;
+typedef long double max_align_t;
 #define NULL 0
 #define FLT_MAX __FLT_MAX__
 #define FLT_MIN __FLT_MIN__
@@ -32,6 +33,8 @@ PLACEWISE_FUNCTION int __syncthreads_count(int);
 PLACEWISE_FUNCTION int __syncthreads_and(int);
 PLACEWISE_FUNCTION int __syncthreads_or(int);
 PLACEWISE_FUNCTION void __syncwarp(unsigned mask = 0xffffffffu);
+PLACEWISE_FUNCTION void __barrier_sync(unsigned);
+PLACEWISE_FUNCTION void __barrier_sync_count(unsigned, unsigned);
 PLACEWISE_FUNCTION void __threadfence();
 PLACEWISE_FUNCTION void __threadfence_block();
 PLACEWISE_FUNCTION void __threadfence_system();
@@ -98,6 +101,12 @@ template <class T, class U, class V> PLACEWISE_FUNCTION T atomicCAS(T *, U, V);
 template <class T, class U, class V> PLACEWISE_FUNCTION T atomicCAS_block(T *, U, V);
 template <class T, class U, class V> PLACEWISE_FUNCTION T atomicCAS_system(T *, U, V);
 
+namespace std {
+template <class T> PLACEWISE_FUNCTION constexpr T &&forward(__remove_reference_t(T) &) noexcept;
+template <class T> PLACEWISE_FUNCTION constexpr T &&forward(__remove_reference_t(T) &&) noexcept;
+template <class T> PLACEWISE_FUNCTION constexpr __remove_reference_t(T) &&move(T &&) noexcept;
+}
+
 // Arithmetic
 template <class A, class B> PLACEWISE_FUNCTION auto min(A a, B b) -> decltype(a + b);
 template <class A, class B> PLACEWISE_FUNCTION auto max(A a, B b) -> decltype(a + b);
@@ -125,6 +134,20 @@ PLACEWISE_2(remainder) PLACEWISE_2(nextafter) PLACEWISE_2(fdivide)
 #undef PLACEWISE_2
 template <class T> PLACEWISE_FUNCTION T fma(T, T, T);
 PLACEWISE_FUNCTION float fmaf(float, float, float);
+#define PLACEWISE_WHOLE(type, name)                           \
+    template <class T> PLACEWISE_FUNCTION type name(T);       \
+    PLACEWISE_FUNCTION type name##f(float);
+PLACEWISE_WHOLE(int, ilogb) PLACEWISE_WHOLE(long, lrint) PLACEWISE_WHOLE(long, lround)
+PLACEWISE_WHOLE(long long, llrint) PLACEWISE_WHOLE(long long, llround)
+#undef PLACEWISE_WHOLE
+PLACEWISE_FUNCTION double nan(const char *);
+PLACEWISE_FUNCTION float nanf(const char *);
+template <class T> PLACEWISE_FUNCTION T remquo(T, T, int *);
+PLACEWISE_FUNCTION float remquof(float, float, int *);
+template <class T> PLACEWISE_FUNCTION T scalbn(T, int);
+PLACEWISE_FUNCTION float scalbnf(float, int);
+template <class T> PLACEWISE_FUNCTION T scalbln(T, long);
+PLACEWISE_FUNCTION float scalblnf(float, long);
 template <class T> PLACEWISE_FUNCTION T ldexp(T, int);
 PLACEWISE_FUNCTION float ldexpf(float, int);
 template <class T> PLACEWISE_FUNCTION T frexp(T, int *);
