@@ -8,7 +8,7 @@ from constructs import CONSTRUCTS
 
 from placewise.errors import UnsupportedError
 from placewise.executor import execute, lane_offsets
-from placewise.executor.slice_interpreter import PathTooLongError, slice_launch
+from placewise.executor.slice_interpreter import PathTooLongError, slice_launch, trace_chunk
 from placewise.executor.slice_interpreter.run import RECORDED
 from placewise.executor.slice_interpreter.trace_chunk import chunk_of
 from placewise.kernel.cases.case import CompileOptions
@@ -259,3 +259,21 @@ def test_accesses_without_lane_0_start_at_their_first_active_lane():
     assert (chunk.mask[partial] == 0xFFFFFFFE).all()
     assert (chunk.base[partial] == 0).all()  # lane 1 reads the first element
     assert (chunk.stride[partial] == 0).all()
+
+
+def test_lanes_are_the_same_in_parts_of_any_size(monkeypatch):
+    source = """extern "C" __global__ void f(int *x, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i % 3) x[i * i % n] += x[i];
+        x[i] = 1;
+    }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_80"))
+    inputs = Inputs((ArrayArgument("x", np.zeros(512, np.int32)), argument("n", np.int32(512))))
+    kernel = replace(kernel, machine_code=True)
+    seen = slice_launch(kernel, Launch((4, 1, 1), (128, 1, 1)), inputs, np.arange(4))
+    whole = chunk_of(seen)
+    assert (whole.row >= 0).any()
+    assert (whole.row < 0).any()
+    for rows in (1, 20):
+        monkeypatch.setattr(trace_chunk, "_ROWS", rows)
+        assert lanes(chunk_of(seen)) == lanes(whole)

@@ -3,7 +3,7 @@ sooner than the busiest SM can do it."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from placewise import make_case, predict_time
@@ -137,6 +137,7 @@ def mixed(memory, shared, math):
 
 
 @settings(max_examples=25, deadline=None)
+@example(code=(1, 0, 0), grid=545, threads=1, rounds=1, step=0)
 @given(
     code=st.sampled_from([(1, 0, 0), (0, 1, 4), (1, 1, 32), (0, 0, 64)]),
     grid=st.integers(1, 700),

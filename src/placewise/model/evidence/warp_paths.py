@@ -252,7 +252,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
         else:
             kept.setdefault(site.lane_bytes, []).append(access)
     for lane_bytes, accesses in kept.items():
-        each = _passes_of(
+        each = passes_of(
             np.concatenate([a.offset for a in accesses]),
             np.concatenate([a.mask for a in accesses]),
             lane_bytes,
@@ -280,7 +280,7 @@ def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
     )
 
 
-def _passes_of(
+def passes_of(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
     """(n, 3) what :class:`Passes` has of each access. It stays the same if all lanes move by whole

@@ -42,9 +42,16 @@ def busiest(kinds: Sequence[Work], busy_sms: int) -> float:
     """The launch's work over the work of the busiest of ``busy_sms`` SMs, at most ``busy_sms``.
 
     However blocks are assigned, at least one SM has the average number of blocks of a kind rounded
-    up. For 79 blocks of one kind on 68 SMs that is 2, so the result is 39.5."""
+    up, and at least one that of all blocks: at best those with the least work. For 79 blocks of one
+    kind on 68 SMs that is 2, so the result is 39.5."""
     work = [sum(k.executions.values()) for k in kinds]
-    most = max(-(-k.blocks // busy_sms) * w / k.blocks for k, w in zip(kinds, work, strict=True))
+    each = [(w / k.blocks, k.blocks) for k, w in zip(kinds, work, strict=True)]
+    most = max(-(-blocks // busy_sms) * one for one, blocks in each)
+    left, lightest = -(-sum(k.blocks for k in kinds) // busy_sms), 0.0
+    for one, blocks in sorted(each):
+        lightest += min(left, blocks) * one
+        left -= min(left, blocks)
+    most = max(most, lightest)
     return min(float(busy_sms), sum(work) / most) if most else float(busy_sms)
 
 
