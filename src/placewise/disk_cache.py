@@ -75,8 +75,12 @@ class DiskCache:
             self._trim(place)
 
     def _trim(self, place: Path) -> None:
-        files = [p for p in place.iterdir() if p.is_file()]
-        if len(files) > self.files:
-            files.sort(key=lambda p: p.stat().st_mtime)
-            for path in files[: len(files) - self.files]:
+        # Names alone are read quickly; an eighth goes at a time, so that few writes ask for times.
+        if sum(1 for _ in place.iterdir()) > self.files:
+            files = sorted((p for p in place.iterdir() if p.is_file()), key=_last_used)
+            for path in files[: len(files) - (self.files - self.files // 8)]:
                 path.unlink(missing_ok=True)
+
+
+def _last_used(path: Path) -> float:
+    return path.stat().st_mtime

@@ -46,6 +46,11 @@ from placewise.choose import Candidate, combinations, judged, search
 from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
+from placewise.kernel.view.written_out.struct_members import (
+    members_in_words,
+    with_members_apart,
+    with_structs,
+)
 from placewise.machine import Machine, load_machine
 from placewise.machine.clocks import machine_at
 from placewise.model import path_model
@@ -78,6 +83,7 @@ def advise(
     chooser: Chooser = Chooser.TIMELINE,
     profiling: Profiling = Profiling.FULL,
     undo: bool = True,
+    members: bool = True,
     clock: str | float | None = None,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
@@ -91,7 +97,8 @@ def advise(
     for the predicted ones and correct those of the other placements. ``demand`` says how probable
     and how large a gain must be to recommend a move; ``chooser`` who chooses it, in which case
     neither counts; ``profiling`` how much of the launch is traced; ``undo`` whether constant
-    and shared arrays of the source itself are tried in global memory. ``clock`` is the SMs' in
+    and shared arrays of the source itself are tried in global memory; ``members`` whether pointers
+    in structs that the kernel gets by value count as arrays. ``clock`` is the SMs' in
     MHz, ``"base"`` or ``"boost"``; None: not known. ``nvrtc`` replaces the case's own compiler.
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
     ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
@@ -101,6 +108,8 @@ def advise(
     case, machine = load_case(case), machine_at(load_machine(machine), clock)
     if nvrtc is not None:
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))
+    if members:
+        case = with_members_apart(case)
     prepared = prepare(
         case, machine, progress, profiling=profiling, instruction_limit=instruction_limit
     )
@@ -153,7 +162,7 @@ def advise(
         else verdict_by(chooser, written, best, present)
     )
     return Advice(
-        case=prepared.case,
+        case=with_structs(prepared.case, prepared.case),
         machine=machine,
         run=_facts(prepared),
         arrays=facts,
@@ -168,6 +177,7 @@ def advise(
         races=benign_races(prepared, present.timed, progress) if finalists else (),
         notes=(
             *prepared.notes,
+            *members_in_words(prepared.case),
             *time_notes(present, options, machine),
             *range_note(candidates),
             *atomics_note(candidates, now),

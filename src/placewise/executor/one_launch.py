@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def execute(
     progress: Progress | None = None,
     threads: int | None = None,
     check: Check | None = None,
+    with_buffers: bool = False,
 ) -> Execution:
     """Execute ``kernel`` and return its outputs and counts.
 
@@ -41,7 +43,8 @@ def execute(
     whose result could depend on the order of blocks, through floating-point or value-returning
     global atomics, always run on one, in ascending order of blocks. ``check`` is a
     :class:`placewise.executor.check.Checker`, for a run on one core that looks for mistakes and
-    goes on after an access out of bounds; what it finds is never raised.
+    goes on after an access out of bounds; what it finds is never raised. ``with_buffers`` adds the
+    buffers of ``inputs`` that the launch writes to the outputs.
 
     Raises CaseError where inputs or launch do not fit the kernel, UnsupportedError for an
     instruction that is not covered (before anything runs), and ExecutionError where the kernel
@@ -49,7 +52,7 @@ def execute(
     """
     memory = DeviceMemory()
     arguments = fill(memory, kernel, inputs)
-    return memory.launch(
+    result = memory.launch(
         kernel,
         launch,
         arguments,
@@ -62,3 +65,12 @@ def execute(
         threads=threads,
         check=check,
     )
+    if not with_buffers:
+        return result
+    content = {region.name: region.data for region in memory.regions()}
+    buffers = (
+        (b.name, content[b.name].view(b.data.dtype).reshape(b.data.shape))
+        for b in inputs.buffers
+        if b.name in result.written
+    )
+    return replace(result, outputs=(*result.outputs, *buffers))

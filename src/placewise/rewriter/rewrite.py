@@ -15,6 +15,7 @@ from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
+from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
 from placewise.machine import Machine
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import check_host_buffers, check_kernel_buffers
@@ -22,7 +23,7 @@ from placewise.rewriter.chunked_loops import ASYNC_COPIES, place_chunked
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.signature import edit_signature, insert_notes
+from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
 from placewise.rewriter.tiles import tile_names
 from placewise.rewriter.ways.binding import place_binding
 from placewise.rewriter.ways.direct import place_direct
@@ -51,12 +52,13 @@ def rewrite(
     Raises UnsupportedError naming array and reason where the source cannot be rewritten.
     """
     draft = draft_placement(case, placement, machine, view, known=known)
+    case = draft.case
     insert_notes(draft, "Placed by Placewise:")
     return Rewritten(
         placement=placement,
-        case=_new_case(draft),
-        host=host_text(draft),
-        edits=tuple(draft.edits),
+        case=with_structs(_new_case(draft), case),
+        host=back_in_structs(host_text(draft), case),
+        edits=tuple(back_in_structs(one, case) for one in draft.edits),
         renamed=tuple(draft.renamed),
         filled=tuple(draft.filled),
     )
@@ -136,6 +138,7 @@ def draft_placement(
     _check_buffers(placement, machine, case)
     _place_tiles(draft, tiled, chunked, placement)
     check_kernel_buffers(draft, machine, [space for _, space in tiled])
+    put_members_back(draft)
     edit_signature(draft)
     edit_body(draft)
     return draft

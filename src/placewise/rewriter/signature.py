@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.kernel.launch import ScalarArgument
+from placewise.kernel.view.tiles.tile import whole_numbers
 from placewise.kernel.view.tree.places import above_comment
 from placewise.rewriter.draft import Draft
 
@@ -13,6 +13,14 @@ def edit_signature(draft: Draft) -> None:
     definition = tuple((p.start, p.end) for p in draft.view.parameters)
     for ranges in (definition, *draft.view.prototypes):
         _edit_parameters(draft, ranges)
+
+
+def put_members_back(draft: Draft) -> None:
+    """Remove the parameters of members of structs that have not moved: the struct holds them."""
+    for member in draft.case.members:
+        if member.name not in draft.parameters:
+            draft.parameters[member.name] = None
+            draft.arguments[member.name] = None
 
 
 def _edit_parameters(draft: Draft, parameters: tuple[tuple[int, int], ...]) -> None:
@@ -74,10 +82,9 @@ def _this_launch(draft: Draft) -> str:
     shapes = [f"{what} {'x'.join(map(str, dims))}" for what, dims in
               (("grid", launch.grid), ("block", launch.block))]  # fmt: skip
     numbers = [
-        f"{a.name} = {a.value}"
+        f"{name} = {value}"
         for a in draft.case.inputs.arguments
-        if isinstance(a, ScalarArgument)
-        and a.value.dtype.kind in "iu"
-        and (draft.constants or a.name in draft.checks)
+        for name, value in whole_numbers(a).items()
+        if name in draft.checks or (draft.constants and "." not in name)
     ]
     return ", ".join((*(shapes if draft.constants else shapes[1:]), *numbers))

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from placewise.kernel.launch import ScalarArgument
 from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
 from placewise.kernel.view.elements import is_number, is_unsigned
+from placewise.kernel.view.tiles.tile import whole_numbers
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
@@ -86,12 +86,10 @@ def tile_names(draft: Draft) -> TileNames:
 
 def rest_on(draft: Draft, tile: Tile) -> None:
     """Make the kernel check the arguments that the tile's size depends on. Where the source has no
-    conditions that bound the tile, these are all integer arguments."""
-    numbers = {
-        a.name: int(a.value.item())
-        for a in draft.case.inputs.arguments
-        if isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
-    }
+    conditions that bound the tile, these are all whole numbers, those in structs among them."""
+    numbers: dict[str, int] = {}
+    for argument in draft.case.inputs.arguments:
+        numbers |= whole_numbers(argument)
     needed = tile.bound_to if tile.inside else {*numbers, *tile.bound_to}
     grid = zip("xyz", draft.case.launch.grid, strict=True)
     numbers |= {f"gridDim.{axis}": size for axis, size in grid}

@@ -14,10 +14,11 @@ from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.staged import StagedTile, staged_tile
+from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.signature import insert_notes
+from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
 from placewise.rewriter.text import Render
 from placewise.space import Placement
 
@@ -38,13 +39,17 @@ def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
         _undo_constant(draft, name, space)
     else:
         _undo_tile(draft, staged_tile(case, view, name), space)
+    put_members_back(draft)
+    edit_signature(draft)
     insert_notes(draft, "Placed by Placewise:")
     source = with_line_ends_of(case.source, draft.text.finish())
+    kept = tuple(a for a in case.inputs.arguments if draft.arguments.get(a.name, a) is not None)
+    inputs = replace(case.inputs, arguments=kept)
     return Rewritten(
         placement=Placement.of({name: space}),
-        case=replace(case, source=source),
-        host="\n".join(draft.host) + "\n",
-        edits=tuple(draft.edits),
+        case=with_structs(replace(case, source=source, inputs=inputs), case),
+        host=back_in_structs("\n".join(draft.host) + "\n", case),
+        edits=tuple(back_in_structs(one, case) for one in draft.edits),
     )
 
 

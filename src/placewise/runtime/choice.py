@@ -124,7 +124,7 @@ def _placed(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> C
     Forms with access policy windows of L2 are not taken.
     """
     with watch.advising():
-        advice = advise(case, machine, demand=demand, undo=False, progress=watch)
+        advice = advise(case, machine, demand=demand, undo=False, members=False, progress=watch)
     option = _worthwhile(advice, demand)
     present = advice.present.predicted_ms
     if option is None or option.rewritten is None:

@@ -19,6 +19,11 @@ from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.target import target_for
+from placewise.kernel.view.written_out.struct_members import (
+    named_apart,
+    with_members_apart,
+    with_structs,
+)
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.progress import Progress, silent
 from placewise.rewriter import Rewritten, rewrite
@@ -123,7 +128,9 @@ def write_placement(
     """
     known = load_machine(machine)
     check_spaces(moves, known)
-    prepared = prepare(_with_compiler(load_case(case), nvrtc), known, progress)
+    apart = with_members_apart(_with_compiler(load_case(case), nvrtc))
+    moves = {named_apart(apart, array): space for array, space in moves.items()}
+    prepared = prepare(apart, known, progress)
     rewritten = _undone(prepared, moves)
     if rewritten is None:
         placement = replace(_legal(prepared, moves, chunk), buffers=buffers)
@@ -136,7 +143,8 @@ def write_placement(
             where=prepared.case.filename,
         )
     rewritten = with_carve_out(rewritten, compile_case(rewritten.case), known)
-    return WrittenPlacement(prepared.case, known, rewritten, found)
+    original = with_structs(prepared.case, prepared.case)
+    return WrittenPlacement(original, known, rewritten, found)
 
 
 def write_agnostic_kernel(
@@ -243,7 +251,7 @@ def _wanted(
     others: list[tuple[float, Placement, Machine]] = []
     notes: list[str] = []
     for machine in machines:
-        advice = advise(case, machine, undo=False, progress=progress)
+        advice = advise(case, machine, undo=False, members=False, progress=progress)
         now = advice.present.placement
         chosen = advice.recommended
         if chosen is None:

@@ -68,7 +68,7 @@ def _same_uncontracted(rewritten: Case, original: Case, arrays: tuple[str, ...])
 
 
 def _run(case: Case, kernel: Kernel | None = None) -> Execution:
-    return execute(kernel or compile_case(case), case.launch, case.inputs)
+    return execute(kernel or compile_case(case), case.launch, case.inputs, with_buffers=True)
 
 
 def _first_unlike(

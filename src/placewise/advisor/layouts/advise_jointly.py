@@ -71,8 +71,8 @@ def advise_jointly(
     notes = list(layouts.notes)
     for layout, written in ((None, case), *_fastest(layouts)):
         advice = advise(
-            written, machine, finalists=finalists, demand=demand, undo=False, nvrtc=nvrtc,
-            instruction_limit=instruction_limit, progress=progress,
+            written, machine, finalists=finalists, demand=demand, undo=False, members=False,
+            nvrtc=nvrtc, instruction_limit=instruction_limit, progress=progress,
         )  # fmt: skip
         notes += [n for n in advice.notes if n not in notes]
         forms += _forms(layout, written, advice, present)

@@ -65,8 +65,8 @@ def advise_program(
             progress(f"launch {step.title}: {what}", done, total)
 
         advice = advise(
-            step.case, machine, finalists=finalists, demand=demand, undo=False, nvrtc=nvrtc,
-            instruction_limit=instruction_limit, progress=tell,
+            step.case, machine, finalists=finalists, demand=demand, undo=False, members=False,
+            nvrtc=nvrtc, instruction_limit=instruction_limit, progress=tell,
         )  # fmt: skip
         timed = advice.present.timed
         if timed is None or timed.ms is None:

@@ -38,6 +38,21 @@ class Language(StrEnum):
     NUMBA = "Numba"
 
 
+@dataclass(frozen=True)
+class StructMember:
+    """A pointer in a struct that the kernel gets by value, as a parameter of its own."""
+
+    struct: str
+    """Parameter that is the struct."""
+    member: str
+    name: str
+    """Name of the pointer's own parameter."""
+    at: int
+    """Byte of the struct where the pointer is."""
+    declaration: str
+    """The parameter's declaration, such as ``const float *c_x``."""
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One kernel launch to advise on. Build it with :func:`make_case` or :func:`load_case`."""
@@ -60,6 +75,9 @@ class Case:
     profile: Case | GivenAccesses | None = None
     """What the launch is profiled by in place of a run of its own: another launch of the kernel, on
     a smaller input, or accesses that the user recorded."""
+    members: tuple[StructMember, ...] = ()
+    """Pointers of structs that stand apart in ``source``, as parameters, so that they can be
+    placed."""
 
     @property
     def filename(self) -> str:

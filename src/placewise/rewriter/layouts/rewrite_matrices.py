@@ -18,6 +18,7 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
 from placewise.kernel.matrix_arrays import StoredMatrix
 from placewise.kernel.source import SourceView, Split
+from placewise.kernel.view.tiles.tile import whole_numbers
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.draft import Draft, sum_text
 from placewise.rewriter.rewrite import with_line_ends_of
@@ -120,8 +121,7 @@ def _launch_numbers(case: Case, names: tuple[str, ...]) -> dict[str, int]:
         if what == "blockDim" or f"{what}.{axis}" in names
     }
     for argument in case.inputs.arguments:
-        if isinstance(argument, ScalarArgument) and argument.name in names:
-            numbers[argument.name] = int(argument.value.item())
+        numbers |= {n: value for n, value in whole_numbers(argument).items() if n in names}
     return numbers
 
 

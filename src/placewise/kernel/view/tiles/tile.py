@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placewise.kernel.launch import Inputs, Launch, ScalarArgument
+from placewise.kernel.launch import Argument, Inputs, Launch, ScalarArgument
 from placewise.kernel.source import Split, Tile
 from placewise.kernel.view.indices.conditions import facts_at
 from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, Unbounded
@@ -60,21 +60,23 @@ def make_bounder(launch: Launch, inputs: Inputs) -> Bounder:
         values[f"blockDim.{name}"] = np.full((1, 1, 1), launch.block[axis], np.int64)
         values[f"gridDim.{name}"] = np.full((1, 1, 1), launch.grid[axis], np.int64)
     for argument in inputs.arguments:
-        if isinstance(argument, ScalarArgument) and argument.value.dtype.kind in "iub":
-            values[argument.name] = np.full((1, 1, 1), int(argument.value.item()), np.int64)
-        elif isinstance(argument, ScalarArgument) and argument.value.dtype.names:
-            values |= _members(argument)
+        for name, number in whole_numbers(argument).items():
+            values[name] = np.full((1, 1, 1), number, np.int64)
     return Bounder(values)
 
 
-def _members(argument: ScalarArgument) -> dict[str, Numbers]:
-    """Whole numbers in a structure that is passed by value, by ``parameter.member``."""
-    found: dict[str, Numbers] = {}
+def whole_numbers(argument: Argument) -> dict[str, int]:
+    """The whole number that an argument is, by its name, or those in a structure that is passed by
+    value, by ``parameter.member``."""
+    if not isinstance(argument, ScalarArgument):
+        return {}
+    if argument.value.dtype.kind in "iub":
+        return {argument.name: int(argument.value.item())}
+    found: dict[str, int] = {}
     record = np.asarray(argument.value)
     for name, (dtype, *_) in (record.dtype.fields or {}).items():
         if dtype.kind in "iub" and not dtype.shape:
-            number = int(record[name].item())
-            found[f"{argument.name}.{name}"] = np.full((1, 1, 1), number, np.int64)
+            found[f"{argument.name}.{name}"] = int(record[name].item())
     return found
 
 
