@@ -20,6 +20,8 @@ COMMANDS = {
     "advise transpose.toml -m K20c --finalists 1": 2,
     "advise transpose.toml -m A100 --finalists 1 --layouts": 2,
     "layout particles.toml -m A100 --layout soa": 2,
+    "advise blur.toml -m RTX3060 --finalists 1": 2,
+    "layout bodies.toml -m A100 --layout soa": 1,
     "time transpose.toml -m A100,H100 --measured A100=1ms": 2,
     "counters transpose.toml -m A100": 1,
     "counters transpose.toml -m A100 --place out=shared": 2,

@@ -14,6 +14,8 @@ EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 COMMANDS = {
     "advise": "advise transpose.toml -m A100 --finalists 2",
     "layout": "layout particles.toml -m A100 --layout soa",
+    "program": "advise blur.toml -m RTX3060 --finalists 1",
+    "program-layout": "layout bodies.toml -m A100 --layout soa",
     "time": "time transpose.toml -m A100,H100 --measured A100=1ms",
     "counters": "counters transpose.toml -m A100 --place out=shared",
     "lint": "lint transpose.toml -m A100",
@@ -58,6 +60,16 @@ def test_a_report_is_clean_and_fits(reports, open_page, name, width, scheme):
     opened.page.locator(".verdict").wait_for()
     assert opened.serious() == []
     assert opened.overflow() == 0
+
+
+def test_a_programs_launches_and_forms_are_shown(reports, open_page):
+    page = open_page().page
+    page.goto((reports / "program.html").as_uri())
+    launches = page.locator("#launches tbody tr")
+    assert [row.split()[1] for row in launches.all_inner_texts()] == ["(rows)", "(columns)"]
+    assert "recommended" in page.locator("#forms tbody tr").first.inner_text()
+    assert page.locator("#memory svg").count() == 2
+    assert "__constant__" in page.locator("#diff").inner_text()
 
 
 def test_text_of_a_kernel_runs_nothing(reports, open_page):

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Contents, FormSections, Verdict, formContents } from "./report";
+import { ProgramPage } from "./program";
 import { Diff } from "../parts/diff";
 import { Interval, gainScale } from "../parts/interval";
 import { Limits } from "../parts/limits";
@@ -15,9 +16,9 @@ function moves(option: AdviceOption): string {
 
 /** The page of `placewise advise`; of `advise --layouts` see {@link Joint}. */
 export function Advice(props: { page: Page }) {
-  return props.page.document.schema === "placewise-joint"
-    ? <Joint page={props.page} />
-    : <Placements page={props.page} />;
+  const schema = props.page.document.schema as string;
+  if (schema.startsWith("placewise-program")) return <ProgramPage page={props.page} />;
+  return schema === "placewise-joint" ? <Joint page={props.page} /> : <Placements page={props.page} />;
 }
 
 function Placements({ page }: { page: Page }) {

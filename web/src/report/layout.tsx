@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Contents, FormSections, Verdict, formContents } from "./report";
+import { ProgramPage } from "./program";
 import { Diff } from "../parts/diff";
 import { Interval, gainScale } from "../parts/interval";
 import { Block, Sentences, Wide } from "../parts/common";
@@ -11,6 +12,10 @@ interface Conversion { bytes: number; milliseconds: number | null; launches: num
 
 /** The page of `placewise layout`. */
 export function Layouts({ page }: { page: Page }) {
+  return page.document.schema === "placewise-program-layout" ? <ProgramPage page={page} /> : <OfOneLaunch page={page} />;
+}
+
+function OfOneLaunch({ page }: { page: Page }) {
   const d = page.document;
   const groups: { title: string; says: string; recommended: string | null; options: Tried[]; present: number | null; conversion: Conversion | null }[] = [
     ...d.structs.map((s: any) => ({ title: `struct ${s.struct}`, says: `Arrays ${s.arrays.join(", ")}; now ${s.present}. ${s.obstacle ?? ""}`, recommended: s.recommended, options: s.options, present: s.present_milliseconds, conversion: s.conversion })),

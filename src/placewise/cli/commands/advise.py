@@ -153,6 +153,7 @@ def advise(
     from placewise.report.formats import Report
     from placewise.report.html.advice_page import advice_page, joint_page
     from placewise.report.html.page import write_html
+    from placewise.report.html.program_pages import of_program
     from placewise.report.layouts.joint import render_joint, write_joint_files
     from placewise.report.layouts.program_layout import (
         render_program_joint,
@@ -193,10 +194,9 @@ def advise(
         return
     if holds_program(case):
         plain = chooser is ChooserName.timeline and profile is ProfileKind.full
-        if any(given is not None for given in (measured, sarif, html)) or not plain:
+        if any(given is not None for given in (measured, sarif)) or not plain:
             raise CaseError(
-                "several launches go with none of --measured, --sarif, --html, --chooser, "
-                "--profile",
+                "several launches go with none of --measured, --sarif, --chooser, --profile",
                 where=case,
             )
         search: Callable[..., ProgramAdvice | ProgramJointAdvice]
@@ -211,6 +211,7 @@ def advise(
                 instruction_limit=limit or DEFAULT_LIMIT,
                 progress=progress.step,
             )
+            drawn = of_program(program, progress=progress.step) if html is not None else None
         if isinstance(program, ProgramJointAdvice):
             files = write_program_joint_files(program, out) if out is not None else ()
             what = "report, verified source and conversions"
@@ -220,6 +221,7 @@ def advise(
             kept = program.recommended is None
             what = "report" if kept else "report, verified source and its host code"
             shown = partial(render_program, program)
+        files += write_html(html, drawn)
         show(Report(shown, program.to_dict, files, what), format_, as_json)
         return
     if layouts:

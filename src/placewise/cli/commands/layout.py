@@ -92,6 +92,7 @@ def layout(
     from placewise.report.formats import Report
     from placewise.report.html.layout_page import layout_page
     from placewise.report.html.page import write_html
+    from placewise.report.html.program_pages import program_layout_page
     from placewise.report.layouts.layout import render_layouts
     from placewise.report.layouts.layout_files import write_layout_files
     from placewise.report.layouts.program_layout import (
@@ -125,8 +126,8 @@ def layout(
         show(Report(partial(render_static_layouts, costs), costs.to_dict), format_, as_json)
         return
     if holds_program(case):
-        if join is not None or html is not None:
-            raise CaseError("several launches go with neither --join nor --html", where=case)
+        if join is not None:
+            raise CaseError("several launches do not go with --join", where=case)
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             program = advise_program_layout(
                 case,
@@ -137,7 +138,9 @@ def layout(
                 instruction_limit=limit or DEFAULT_LIMIT,
                 progress=progress.step,
             )
+            drawn = program_layout_page(program, progress=progress.step) if html else None
         files = write_program_layout_files(program, out) if out is not None else ()
+        files += write_html(html, drawn)
         shown = partial(render_program_layout, program)
         show(Report(shown, program.to_dict, files, what), format_, as_json)
         return

@@ -54,6 +54,11 @@ def _heading(advice: ProgramLayoutAdvice) -> Text:
     )
 
 
+def program_layout_verdict(advice: ProgramLayoutAdvice) -> str:
+    """The answer in a sentence for each struct type."""
+    return " ".join(map(program_struct_verdict, advice.structs)) or NOTHING
+
+
 def program_struct_verdict(structs: ProgramStructAdvice) -> str:
     """The answer for the arrays of one struct type in a sentence."""
     best = structs.best
