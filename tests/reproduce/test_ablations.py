@@ -14,6 +14,7 @@ from placewise.recorded.time_tables import MeasuredTime
 from placewise.reproduce.ablations import (
     Form,
     ablations,
+    held_out_words,
     pair_up,
     predicted_ratio,
     ratio_errors,
@@ -93,3 +94,14 @@ def test_trained_overlap_gives_back_the_times_it_was_trained_on():
 def test_machines_and_files_must_fit():
     with pytest.raises(CaseError, match="1 files of measured times and 2 machines"):
         ablations([Path("a.csv")], Path("case.toml"), ["A100", "A4000"], configurations=4)
+
+
+def test_held_out_names_every_gpu_that_trained_nothing():
+    figures = {
+        f"{gpu}, whole model, overlap trained, A100: mean error, %": error
+        for gpu, error in (("A100", 3.0), ("A4000", 11.25), ("RTX3090", 20.0))
+    }
+    words = held_out_words("A100", ["A100", "A4000", "RTX3090"], figures, "whole model")
+    assert words == "A4000: mean error 11.2 %; RTX3090: mean error 20.0 %"
+    # No other GPU's times were given: there is nothing that it was tested on.
+    assert held_out_words("A100", ["A100"], figures, "whole model") == "not tested"
