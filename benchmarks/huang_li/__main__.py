@@ -1,9 +1,9 @@
 """Placements' times from one measured sample, beside measured times.
 
 ``python -m benchmarks.huang_li --data FOLDER [--rows N]``. The folder holds the measured tables
-``kernel_tuner/convolution_a100.csv.gz``, ``kernel_tuner/convolution_a4000.csv.gz`` and
-``ktt_counters/convolution_rtx2080ti.csv.gz``. Without it only the samples of blocks and c_a are
-looked at.
+``convolution_a100.csv.gz``, ``convolution_a4000.csv.gz`` and ``pnpoly_rtx3090.csv.gz`` in
+``kernel_tuner``, and ``convolution_rtx2080ti.csv.gz`` and ``pnpoly_rtx2080ti.csv.gz`` in
+``ktt_counters``. Without it only the samples of blocks and c_a are looked at.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from benchmarks.huang_li.kernels import POLYGON, event_figures, kernel_figures, observe_forms
 from benchmarks.huang_li.pairs import (
     Form,
     Pair,
@@ -31,6 +32,7 @@ from benchmarks.results import Figure, report
 from placewise.machine import Machine
 from placewise.model.huang_li.model import ABLATIONS, WHOLE, HuangLiModel
 from placewise.model.huang_li.overlap import OverlapRegression, fit_overlap, observed_ratio
+from placewise.reproduce.event_selection import THRESHOLD
 
 CASES = Path(__file__).parent.parent / "models"
 BAR = 9.9
@@ -70,15 +72,18 @@ def timeline_ratio(pair: Pair) -> float | None:
     return pair.target.timeline / pair.sample.timeline
 
 
-def trained(forms: Sequence[Form], machine: Machine, what: str) -> OverlapRegression:
-    """Eqs. 11 and 12 fitted to measured times of ``forms``."""
+def trained(
+    forms: Sequence[Form], machine: Machine, what: str, merge: float | None = None
+) -> OverlapRegression:
+    """Eqs. 11 and 12 fitted to measured times of ``forms``, events of the similarity ``merge``
+    together."""
     clock = machine.limits.clock_mhz or 0.0
     parts = [WHOLE.parts(form.observed, machine) for form in forms]
     ratios = [
         observed_ratio(p.t_comp, p.t_mem, form.nanoseconds * clock / 1e3)
         for p, form in zip(parts, forms, strict=True)
     ]
-    return fit_overlap([p.events for p in parts], ratios, [what] * len(forms))
+    return fit_overlap([p.events for p in parts], ratios, [what] * len(forms), merge=merge)
 
 
 def validated(seen: Seen, groups: Sequence[Group]) -> tuple[OverlapRegression | None, str]:
@@ -176,8 +181,10 @@ def main(
                    regression.training_error, "", "reported", holds=True)
         )  # fmt: skip
         tried = []
+        held_out: list[tuple[Seen, Sequence[Pair]]] = []
         for one in seen:
             held = [p for p in one.pairs if one is not first or p.group not in training]
+            held_out.append((one, held))
             figures += table_figures(one, regression, chosen, held)
             fitted = replace(WHOLE, regression=regression)
             found = errors(held, by_retarget(fitted, one.machine))
@@ -186,7 +193,18 @@ def main(
                 f"{one.machine.name} ({where}), {len(found)} targets by retarget: "
                 f"mean error {100 * float(np.mean(found)):.1f} %"
             )
-        tried.append("another kernel than the convolution: not tested")
+        more, words = kernel_figures(
+            held_out,
+            regression,
+            trained(forms, first.machine, f"convolution on {TRAINED_ON}", THRESHOLD),
+            [observe_forms(table, data, CASES, rows, seed) for table in POLYGON],
+            lambda some, of, merge: trained(
+                some, of.machine, f"polygon test on {of.machine.name}", merge
+            ),
+            errors,
+        )
+        figures += more + event_figures(data)
+        tried.append(words)
         regression = replace(regression, held_out="; ".join(tried))
         typer.echo(f"overlap trained on {len(forms)} forms, held out: {regression.held_out}")
         typer.echo(f"overlap {'kept' if chosen is not None else 'dropped'}: {validation}")

@@ -118,8 +118,8 @@ def _group(
         return {name: int(values[name]) for name in placement}
 
     ordered = sorted(members, key=lambda row: tuple(switches(row).values()))
-    sample_case = _case(family, ordered[0], machine)
-    seen = [(row, _look(_case(family, row, machine), machine)) for row in ordered]
+    sample_case = prepared_case(family, ordered[0], machine)
+    seen = [(row, look(prepared_case(family, row, machine), machine)) for row in ordered]
     known = [(row, found) for row, found in seen if found is not None]
     forms = [
         Form(row, observe(found.simulated("huang-li"), machine), _timeline(found, machine))
@@ -136,7 +136,7 @@ def _group(
             moves = {"input": "shared"}
         elif "read_only" in changed:
             moves = {"input": "readonly"}
-        moved = _look(sample_case, machine, moves)
+        moved = look(sample_case, machine, moves)
         if moved is None:
             continue
         staged = _staged_bytes(sample_case, dict(group)) if "use_shmem" in changed else 0.0
@@ -147,13 +147,16 @@ def _group(
     return pairs, forms
 
 
-def _case(family: CaseFamily, row: MeasuredTime, machine: Machine) -> Case:
+def prepared_case(family: CaseFamily, row: MeasuredTime, machine: Machine) -> Case:
+    """The case of a measured row, to be compiled for ``machine``."""
     case = family.case(dict(row.configuration))
     arch, _ = target_for(machine.limits.compute_capability, case.options.nvrtc)
     return named_case(replace(case, options=replace(case.options, arch=arch)))
 
 
-def _look(case: Case, machine: Machine, moves: dict[str, str] | None = None) -> Evidence | None:
+def look(case: Case, machine: Machine, moves: dict[str, str] | None = None) -> Evidence | None:
+    """What a case does on ``machine``, with the arrays in ``moves`` seen in these spaces; None
+    where it cannot be compiled or run."""
     try:
         kernel = compile_case(case)
         return evidence_of(kernel, case.launch, case.inputs, machine, placement=moves)
