@@ -25,14 +25,20 @@ from placewise.reproduce import (
     Reproduction,
     ablations,
     addressing_reproduction,
+    coverage,
     event_selection,
     hu_liu_tables,
+    machine_tables,
+    mei_tables,
+    placement_tests,
     porple_table4,
 )
 
 TIMES = (("A100", "convolution_a100.csv.gz"), ("A4000", "convolution_a4000.csv.gz"))
 COUNTERS = ("convolution_rtx2080ti.csv.gz", "pnpoly_rtx2080ti.csv.gz")
 CASE = Path(__file__).parent.parent / "models" / "convolution.toml"
+FIGURED = ("spmv", "md", "matmul", "fft", "neuralnet")
+"""Cases of Huang and Li's Figs. 4 and 6."""
 MOST_OUTPUTS = 2
 """Per thread: compiling the unrolled kernel of more takes long."""
 LEAST_WIDTH = 16
@@ -49,7 +55,10 @@ def main(
 ) -> None:
     """Recompute, print, write results/reproduce.json."""
     figures = queue_figures() + move_figures()
-    found = [porple_table4(), hu_liu_tables(), addressing_reproduction()]
+    found = [
+        porple_table4(), hu_liu_tables(), addressing_reproduction(), coverage(), machine_tables(),
+        mei_tables(), placement_tests((), FIGURED),
+    ]  # fmt: skip
     counters = [path for name in COUNTERS for path in _find(data, name)]
     if counters:
         found.append(event_selection(counters))
