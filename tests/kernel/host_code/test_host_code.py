@@ -16,6 +16,7 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel, device_source, left_out
 from placewise.kernel.host_code.declarations import declarations, innermost, walk
 from placewise.kernel.host_code.tokens import tokens
+from placewise.kernel.toolchain.nvrtc_library import NvrtcLibrary
 from placewise.kernel.view.tree.clang import parse_kernel
 
 OPTIONS = CompileOptions()
@@ -524,3 +525,34 @@ __global__ void f(Number *out, const Number *in) {{
 """
     kernel = compile_kernel(source, "case.cu", "f", CompileOptions())
     assert kernel.entry.startswith("_Z1f")
+
+
+def test_a_further_version_is_compiled_at_once(tmp_path, monkeypatch):
+    before = """\
+#include <vector>
+#include <cublas_v2.h>
+static std::vector<float> all;
+struct Row { uint16_t at; };
+void host() { all.resize(3); }
+__global__ void other(Row *a) { a[0].at = missing(a); }
+__global__ void f(float *a, Row b) { a[b.at] = 1; }
+"""
+    compiled = []
+    compile_text = NvrtcLibrary.compile
+
+    def counting(library, text, *more, **options):
+        compiled.append(text)
+        return compile_text(library, text, *more, **options)
+
+    monkeypatch.setattr(NvrtcLibrary, "compile", counting)
+    path = str(tmp_path / "versions.cu")
+    compile_kernel(before, path, "f", CompileOptions())
+    rounds = len(compiled)
+    assert rounds > 1
+    after = before.replace("a[b.at] = 1", "a[b.at + 1] = 2")
+    assert left_out(after, path, "f", CompileOptions()) == ("host", "other")
+    assert len(compiled) == rounds + 1
+    # One that needs what was left out is searched anew.
+    needs = before.replace("missing(a)", "f(a)").replace("__global__ void f(float *a, Row b)", "")
+    with pytest.raises(CompileError):
+        compile_kernel(needs, path, "other", CompileOptions())

@@ -10,6 +10,7 @@ from pathlib import Path
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.host_code.earlier_search import EarlierSearch
 from placewise.kernel.host_code.host_code import DeviceSource, HostCode, SourceError
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import (
@@ -108,6 +109,8 @@ def left_out(source: str, filename: str, kernel: str, options: CompileOptions) -
 _Key = tuple[str, str, str, CompileOptions]
 _device_sources: OrderedDict[_Key, DeviceSource] = OrderedDict()
 """Results of the last compilations, for those who parse the same sources afterwards."""
+_searches: OrderedDict[tuple[str, CompileOptions], EarlierSearch] = OrderedDict()
+"""What was left out of the last files, for further versions of them."""
 
 
 def compiler_version(nvrtc: str = DEFAULT_NVRTC) -> str:
@@ -166,10 +169,45 @@ def _unknown_kernel(
     return CaseError(f"no kernel named '{unknown}'", where=filename, hint=hint)
 
 
+_Module = tuple[Compilation, tuple[str, ...]] | None
+"""What was compiled, and the mangled entries of the kernels."""
+
+
 def _compile_device_code(
     source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
-) -> tuple[DeviceSource, tuple[Compilation, tuple[str, ...]] | None]:
+) -> tuple[DeviceSource, _Module]:
     """What was compiled in place of ``source``, and the result of :func:`_compile`."""
+    device, module = _compile_as_before(source, filename, kernels, options) or _compile_searching(
+        source, filename, kernels, options
+    )
+    for kernel in kernels:
+        _device_sources[source, filename, kernel, options] = device
+    while len(_device_sources) > _REMEMBERED:
+        _device_sources.popitem(last=False)
+    return device, module
+
+
+def _compile_as_before(
+    source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
+) -> tuple[DeviceSource, _Module] | None:
+    """The source without what another version of it did without; None where there is none, or where
+    the compiler refuses this one."""
+    earlier = _searches.get((filename, options))
+    if earlier is None:
+        return None
+    search = HostCode(source, filename, kernels, options)
+    search.begin_with(earlier)
+    device = search.device_source()
+    try:
+        return device, _compile(device, filename, options, kernels)
+    except _RefusedError:
+        return None
+
+
+def _compile_searching(
+    source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
+) -> tuple[DeviceSource, _Module]:
+    """The source with host code left out, one round of the compiler's errors after another."""
     search = HostCode(source, filename, kernels, options)
     untouched = not search.is_sure_to_be_refused
     device = DeviceSource(source) if untouched else search.device_source()
@@ -186,16 +224,17 @@ def _compile_device_code(
                 shown.hint = shown.hint or search.hint(shown.errors)
                 raise shown from None
             untouched, device = False, search.device_source()
-    for kernel in kernels:
-        _device_sources[source, filename, kernel, options] = device
-    while len(_device_sources) > _REMEMBERED:
-        _device_sources.popitem(last=False)
+    found = None if untouched else search.found()
+    if found is not None:
+        _searches[filename, options] = found
+    while len(_searches) > _REMEMBERED:
+        _searches.popitem(last=False)
     return device, module
 
 
 def _compile(
     source: DeviceSource, filename: str, options: CompileOptions, kernels: tuple[str, ...]
-) -> tuple[Compilation, tuple[str, ...]] | None:
+) -> _Module:
     """What was compiled, and the mangled entries; None where a name stands for no kernel."""
     for path in options.include_paths:
         if not path.is_dir():

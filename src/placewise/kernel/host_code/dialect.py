@@ -25,6 +25,10 @@ _KEYWORDS = {"__extension__": "", "__asm__": "asm", "__asm": "asm", "__const": "
 """GNU's own keywords, and their standard spelling (empty for one that is dropped)."""
 
 
+Taken = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
+"""Headers, macros and options."""
+
+
 class Dialect:
     """What of nvcc's dialect a source has turned out to need, as headers, macros and options."""
 
@@ -37,6 +41,16 @@ class Dialect:
             if any(re.search(rf"\b{word}\b", f.text) for f in files)
         ]
         self.flags: list[str] = []
+
+    @property
+    def taken(self) -> Taken:
+        """What was taken up to now."""
+        return tuple(self.headers), tuple(self.defines), tuple(self.flags)
+
+    def begin_with(self, taken: Taken) -> None:
+        """Begin with what another version of the source turned out to need."""
+        headers, defines, flags = taken
+        self.headers, self.defines, self.flags = list(headers), list(defines), list(flags)
 
     def take(self, messages: Sequence[str], files: Sequence[SourceFile]) -> bool:
         """Take what the compiler's ``messages`` on a source's ``files`` ask for; returns whether

@@ -17,6 +17,7 @@ from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.source_file import DEVICE_CONSTEXPR, SourceFile, own_files
 from placewise.kernel.host_code.declarations import Declaration, walk
 from placewise.kernel.host_code.dialect import NO_EXPRESSION, Dialect
+from placewise.kernel.host_code.earlier_search import EarlierSearch, leave_out_again, places
 from placewise.kernel.host_code.gnu import has_statement_expressions
 from placewise.kernel.host_code.header_types import NAMESPACE, STD, UNDEFINED, headers_of_types
 from placewise.kernel.host_code.includes import Include, is_host_only, resolve
@@ -115,6 +116,30 @@ class HostCode:
             for d in self._main.left_out
         )
         """Whether it defines a function for the host, under no condition."""
+
+    def found(self) -> EarlierSearch | None:
+        """What this search has decided, for :meth:`begin_with`; None where macros were moved."""
+        if any(f.moved or f.blanked for f in self._files):
+            return None
+        none = frozenset[tuple[str, str]]()
+        return EarlierSearch(
+            left_out=none.union(*(places(f, f.left_out) for f in self._files)),
+            annotated=none.union(*(places(f, f.annotated) for f in self._files)),
+            dropped_includes=frozenset(
+                (f.name, i.name) for f in self._files for i in f.dropped_includes
+            ),
+            further=tuple(self._further),
+            full_library=self.full_library,
+            platform=self._platform,
+            dialect=self._dialect.taken,
+        )
+
+    def begin_with(self, earlier: EarlierSearch) -> None:
+        """Begin with what was found in another version of this source."""
+        leave_out_again(self._files, earlier, self._wanted)
+        self._further = list(earlier.further)
+        self.full_library, self._platform = earlier.full_library, earlier.platform
+        self._dialect.begin_with(earlier.dialect)
 
     def device_source(self) -> DeviceSource:
         """The source as it is to be compiled now."""
