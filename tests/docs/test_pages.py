@@ -25,9 +25,10 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("[!_]*.md"))]
 LONG = {
-    "first-result", "layout", "profile", "programs", "reports", "sweep", "time", "tune", "validate"
+    "first-result", "layout", "msl", "papers", "probe", "profile", "programs", "reports", "sweep",
+    "time", "tune", "validate",
 }  # fmt: skip
-"""Pages whose examples take ten seconds and more; README and your-own-kernel stay."""
+"""Pages whose examples take seven seconds and more; README and your-own-kernel stay."""
 NEEDS_GPU = "# needs a GPU"
 ELSEWHERE = {"make", "pip", "git", "python3", "cd"}
 """Programs of set-up commands: ``make`` targets are compared with the Makefile, none is run

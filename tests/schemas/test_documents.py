@@ -66,7 +66,10 @@ def validated(document):
     return name
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(c, marks=[pytest.mark.slow] * ("blur" in c)) for c in COMMANDS],
+)
 def test_the_json_of_a_command_is_what_its_schema_describes(folder, monkeypatch, command):
     monkeypatch.chdir(folder)
     done = CliRunner().invoke(app, [*command.split(), "--json"])
