@@ -119,7 +119,7 @@ def _remarks(
     everything = sum(taken(s) for group in groups.values() for s in group)
     found = []
     for group in groups.values():
-        used, enough = sum(map(taken, group)), sum(map(least, group))
+        used, enough = float(sum(map(taken, group))), float(sum(map(least, group)))
         times, share = used / enough, used / everything
         if times < WORTH_A_NOTE or share < LEAST_SHARE:
             continue

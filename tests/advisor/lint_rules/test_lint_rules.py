@@ -90,6 +90,8 @@ def test_data_that_is_written_or_loaded_once_is_no_redundant_load(kernel):
 def test_one_element_of_each_sector_is_a_partly_used_sector():
     (remark,) = partly_used(counted("first").run)
     assert (remark.rule, remark.array, remark.times) == (Rule.partly_used, "t", 8.0)
+    # Also where the counters are numbers of NumPy.
+    assert type(remark.warning) is bool
     assert "at most 4 of the 32 bytes" in remark.message
     assert remark.warning
 

@@ -44,4 +44,4 @@ def partly_used(run: SimulatedLaunch) -> list[Remark]:
 
 def _moved(site: SiteTraffic) -> float:
     """Sectors that L2 gives."""
-    return max(0.0, site.l2_sectors.value)
+    return max(0.0, float(site.l2_sectors.value))
