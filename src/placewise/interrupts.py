@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ _NOT_ANSWERED_S = 1.0
 _NOT_ENDED_S = 6.0
 """Seconds after Python has answered Ctrl-C at which the process ends, even if it still cleans
 up."""
+_AGAIN_S = 0.02
+"""Seconds after which Ctrl-C is raised again."""
 _answered = threading.Event()
 
 
@@ -39,6 +42,7 @@ def raise_soon() -> None:
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(reader,), daemon=True).start()
     signal.signal(signal.SIGINT, _raise)
+    sys.unraisablehook = _raise_again
 
 
 @contextlib.contextmanager
@@ -70,6 +74,17 @@ def interrupts_told(tell: Callable[[BaseException], None]) -> Iterator[None]:
 def _raise(_number: int, _frame: FrameType | None) -> None:
     _answered.set()
     raise KeyboardInterrupt
+
+
+def _raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """Raise a KeyboardInterrupt again that a finalizer or the like could not pass on."""
+    if lost.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(lost)
+        return
+    # A little later, since what is raised in here would be lost, too.
+    main = threading.main_thread().ident
+    assert main is not None
+    threading.Timer(_AGAIN_S, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
 def _watch(reader: int) -> None:
