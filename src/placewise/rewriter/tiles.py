@@ -84,12 +84,24 @@ def tile_names(draft: Draft) -> TileNames:
     return names
 
 
+def _may_be_used(source: str, name: str) -> bool:
+    """Whether a source uses a number: always for an argument, and for ``struct.member`` where it
+    names that member, or the struct as a whole besides declaring it."""
+    struct, dot, member = name.partition(".")
+    if not dot:
+        return True
+    named = re.search(rf"\b{re.escape(struct)}\s*\.\s*{re.escape(member)}\b", source)
+    whole = re.findall(rf"\b{re.escape(struct)}\b(?!\s*\.)", source)
+    return named is not None or len(whole) > 1
+
+
 def rest_on(draft: Draft, tile: Tile) -> None:
     """Make the kernel check the arguments that the tile's size depends on. Where the source has no
     conditions that bound the tile, these are all whole numbers, those in structs among them."""
     numbers: dict[str, int] = {}
     for argument in draft.case.inputs.arguments:
-        numbers |= whole_numbers(argument)
+        found = whole_numbers(argument).items()
+        numbers |= {n: value for n, value in found if _may_be_used(draft.case.source, n)}
     needed = tile.bound_to if tile.inside else {*numbers, *tile.bound_to}
     grid = zip("xyz", draft.case.launch.grid, strict=True)
     numbers |= {f"gridDim.{axis}": size for axis, size in grid}
