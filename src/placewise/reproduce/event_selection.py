@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placewise.errors import CaseError
+from placewise.model.huang_li.overlap import cosine_similarity
 from placewise.recorded.recorded_counters import read_measured
 from placewise.recorded.recorded_launch import DURATION, MeasuredLaunch
 from placewise.reproduce.result import Cell, Reproduction, Table
@@ -118,12 +118,6 @@ def _alike(
         if cosine_similarity(*vectors) <= threshold:
             return False
     return True
-
-
-def cosine_similarity(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """u · v / (|u| |v|) of two (n,) vectors; 0 where one is all zero."""
-    scale = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / scale if scale else 0.0
 
 
 def similarities(launches: Sequence[MeasuredLaunch], where: str) -> tuple[Similarity, ...]:

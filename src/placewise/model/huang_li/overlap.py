@@ -113,14 +113,18 @@ def fit_overlap(
 def similar(counts: NDArray[np.float64], threshold: float) -> list[list[int]]:
     """Columns of ``counts`` (launches, events) in groups: each column joins the first group whose
     first column has at least the cosine similarity ``threshold`` with it."""
-    size = np.linalg.norm(counts, axis=0)
     groups: list[list[int]] = []
     for k in range(counts.shape[1]):
         for group in groups:
-            scale = size[group[0]] * size[k]
-            if scale and counts[:, group[0]] @ counts[:, k] / scale >= threshold:
+            if cosine_similarity(counts[:, group[0]], counts[:, k]) >= threshold:
                 group.append(k)
                 break
         else:
             groups.append([k])
     return groups
+
+
+def cosine_similarity(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """u · v / (|u| |v|) of two (n,) vectors; 0 where one is all zero."""
+    scale = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / scale if scale else 0.0
