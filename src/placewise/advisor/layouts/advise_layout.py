@@ -115,7 +115,7 @@ def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) ->
         padded = padded_struct(record)
         wanted = [record.declared, *([padded] if padded else [])]
         wanted += [c for c in layout_candidates(costs) if c not in (now, *wanted)]
-    options = _judged(trial, (structs,), now, costs, _tried(trial, structs, wanted, truth))
+    options = _judged(trial, structs, (structs,), now, costs, _tried(trial, structs, wanted, truth))
     best = recommended(options, trial.demand, lambda o: awkwardness(o.layout))
     conversion = None
     if best is not None:
@@ -136,7 +136,7 @@ def _struct_advice(
     trial.progress(f"choosing layouts of {structs.type_name}", 0, 0)
     costs = field_costs(structs.record, accesses, _reuse_bytes(trial))
     tried = _tried(trial, structs, wanted or layout_candidates(costs), truth)
-    ranked = _judged(trial, all_structs, structs.record.declared, costs, tried)
+    ranked = _judged(trial, structs, all_structs, structs.record.declared, costs, tried)
     best = recommended(ranked, trial.demand, lambda o: awkwardness(o.layout))
     conversion = None if best is None else _conversion(trial, best)
     return StructAdvice(structs, lines, trial.present, ranked, best, conversion)
@@ -154,23 +154,24 @@ def _tried(
 
 
 def _judged(
-    trial: Trial, all_structs: Sequence[StructArrays], now: Layout, costs: FieldCosts,
-    options: Sequence[LayoutOption],
+    trial: Trial, structs: StructArrays, all_structs: Sequence[StructArrays], now: Layout,
+    costs: FieldCosts, options: Sequence[LayoutOption],
 ) -> tuple[LayoutOption, ...]:  # fmt: skip
     """The options with what the traced accesses and the source alone say of them."""
+    moved = costs.sectors(now)
     try:
         program = static_accesses(trial.case)
     except UnsupportedError:
-        program = None
-    levels = cache_levels(trial.kernel, trial.case.launch, trial.machine)
+        of = None
+    else:
+        levels = cache_levels(trial.kernel, trial.case.launch, trial.machine)
+        of = StaticKernel(program, all_structs, trial.case.launch, levels)
+    present = None if of is None else of.cost(structs, now)
     made = []
     for option in options:
         static = None
-        if program is not None:
-            of = StaticKernel(program, all_structs, trial.case.launch, levels)
-            here, present = (of.cost(option.arrays, each) for each in (option.layout, now))
-            static = here.over(present) if present.total else None
-        moved = costs.sectors(now)
+        if of is not None and present is not None and present.total:
+            static = of.cost(structs, option.layout).over(present)
         sectors = costs.sectors(option.layout) / moved if moved else None
         made.append(replace(option, sectors_ratio=sectors, static_ratio=static))
     return tuple(made)

@@ -58,8 +58,7 @@ def estimate_layouts(
     are looked at, and of more fields those that a descent meets. ``join`` names separate arrays
     that are taken as the fields of one struct; the members of a struct of pointers are taken so
     where there is no array of structs. A layout is recommended if it lowers the cost by
-    ``least_gain``: 0.03 is a cost of
-    1 / 1.03.
+    ``least_gain``: 0.03 is a cost of 1 / 1.03.
 
     Raises UnsupportedError where the kernel is not CUDA C++, its definition is not found, or arrays
     cannot be joined; CaseError, CompileError or MachineError for bad input.

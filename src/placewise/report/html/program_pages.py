@@ -11,6 +11,7 @@ from placewise.advisor.programs.program_layout_advice import (
     ProgramLayoutAdvice,
     TimedStep,
 )
+from placewise.advisor.programs.relaid_program import RelaidProgram
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
@@ -64,14 +65,7 @@ def program_layout_page(
     all is simulated for its memory charts, as it is and in the first recommended layout."""
     best = next((one.best for one in advice.structs if one.best is not None), None)
     relaid = None if best is None else best.relaid
-    heaviest: TimedStep | None = max(advice.launches, key=lambda one: one.total_ms, default=None)
-    forms: list[dict[str, Any]] = []
-    if heaviest is not None:
-        form = None if relaid is None else relaid.relaid.get(heaviest.step.number)
-        forms = _forms(
-            heaviest.step.title, heaviest.step.case, None if form is None else form.case,
-            advice.machine, instruction_limit, progress,
-        )  # fmt: skip
+    forms = _layout_forms(advice, relaid, instruction_limit, progress)
     source = None if relaid is None else relaid.program.source
     if advice.together is not None:
         source = advice.together.source
@@ -89,19 +83,33 @@ def program_joint_page(
     advice: ProgramJointAdvice, *, instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> Page:  # fmt: skip
-    """The page of a program's layouts and placements searched together: the page of its layouts,
-    with the recommended form's changes."""
+    """The page of a program's layouts and placements searched together. The launch that takes the
+    longest in all is simulated for its memory charts as it is."""
     layouts = advice.layouts
-    page = program_layout_page(layouts, instruction_limit=instruction_limit, progress=progress)
     source = None if advice.recommended is None else advice.recommended.source
     return Page(
         kind="advise",
         title=f"{layouts.program.name} on {layouts.machine.name}: layout and placement together",
         verdict=joint_program_verdict(advice),
         document=advice.to_dict(),
-        forms=page.forms[:1],
+        forms=_layout_forms(layouts, None, instruction_limit, progress),
         changes=_changes(layouts.program.source, source),
     )
+
+
+def _layout_forms(
+    advice: ProgramLayoutAdvice, relaid: RelaidProgram | None, instruction_limit: int,
+    progress: Progress,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The launch that takes the longest in all, as it is and as it stands in ``relaid``."""
+    heaviest: TimedStep | None = max(advice.launches, key=lambda one: one.total_ms, default=None)
+    if heaviest is None:
+        return []
+    form = None if relaid is None else relaid.relaid.get(heaviest.step.number)
+    return _forms(
+        heaviest.step.title, heaviest.step.case, None if form is None else form.case,
+        advice.machine, instruction_limit, progress,
+    )  # fmt: skip
 
 
 def _forms(
