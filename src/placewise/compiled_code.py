@@ -25,6 +25,7 @@ from numba.core import serialize, sigutils
 from numba.core.caching import _Cache
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
 
 from placewise.disk_cache import DiskCache, key_of
 
@@ -103,7 +104,6 @@ class CodeCache(_Cache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for a signature, or None where it is to be compiled."""
-        target_context.refresh()
         if not self._enabled:
             return None
         key = self._key(sig, target_context.codegen())
@@ -112,9 +112,12 @@ class CodeCache(_Cache):  # type: ignore[misc]
             if stored is not None:
                 if _setting.cache is not USER_CACHE:
                     _setting.cache.write(key, stored)
+                rtsys.initialize(target_context)
                 return CompileResult._rebuild(target_context, *pickle.loads(stored))
         if _setting.listener is not None:
             _setting.listener()
+        # Only compiling needs what Numba knows of NumPy; to import it takes a third of a second.
+        target_context.refresh()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -16,6 +16,7 @@ _SLOTS = 64
 """Slots of the hash table of one access's keys: twice as many as keys, so chains stay short."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio (Knuth's multiplicative hashing)."""
+_LARGEST = np.iinfo(np.int64).max
 
 
 @compiled(nogil=True)
@@ -191,7 +192,7 @@ def _bits(value: np.uint64) -> np.int64:
 @njit(nogil=True, inline="always")
 def _range(addresses: NDArray[np.int64], active: np.uint32) -> tuple[np.int64, np.int64]:
     """Smallest and largest address of the active lanes; the largest is -1 where there is none."""
-    low = np.int64(np.iinfo(np.int64).max)
+    low = np.int64(_LARGEST)
     high = np.int64(-1)
     if active == _ALL:  # without a test per lane, this loop is vectorised
         for lane in range(32):

@@ -329,7 +329,11 @@ def run(
             break
         else:
             now = max(now + 1.0, np.ceil(soonest))
-    return float(max(now, drained.max()))
+    # A loop, as NumPy's maximum in compiled code makes every process load Numba's linear algebra.
+    last = now
+    for sm in range(drained.size):
+        last = max(last, drained[sm])
+    return float(last)
 
 
 # Numba takes plain arrays: one parameter for each array of the warps' state.
