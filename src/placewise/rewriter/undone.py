@@ -6,14 +6,17 @@ call. A shared tile that only copies a piece of an array goes, and its reads rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
-from placewise.kernel.view.staged import StagedTile, staged_tile
+from placewise.kernel.view.indices.symbolic import Poly
+from placewise.kernel.view.staging.copies import StagedRead, StagedTile, staged_tile
+from placewise.kernel.view.staging.fill import Affine
 from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.rewrite import with_line_ends_of
@@ -21,6 +24,9 @@ from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
 from placewise.rewriter.text import Render
 from placewise.space import Placement
+
+_FACTOR = re.compile(r"\w+(\.\w+)?|int\([\w. *]+\)")
+"""Expressions that need no parentheses beside ``*``."""
 
 
 def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
@@ -66,10 +72,11 @@ def _undo_constant(draft: Draft, name: str, space: str) -> None:
 
 
 def _undo_tile(draft: Draft, tile: StagedTile, space: str) -> None:
-    for start, end in (tile.declaration, tile.fill, *([tile.barrier] if tile.barrier else [])):
+    _check_alone(draft.case, tile)
+    for start, end in (tile.declaration, tile.fill, *tile.barriers):
         draft.text.replace(*_whole_line(draft.text.text, start, end), "")
-    for start, end, first, last in tile.reads:
-        draft.text.replace(start, end, _direct(tile, first, last))
+    for read in tile.reads:
+        draft.text.replace(read.start, read.end, _direct(tile, read))
     draft.notes.append(f"{tile.name}: {space} (its reads read {tile.array})")
     draft.edits.append(
         f"{tile.name}: the shared copy goes (line {tile.line}); {len(tile.reads)} reads go to "
@@ -78,14 +85,45 @@ def _undo_tile(draft: Draft, tile: StagedTile, space: str) -> None:
     draft.host.append(f"// {tile.name}: the launch stays as it is")
 
 
-def _direct(tile: StagedTile, first: int, last: int) -> Callable[[Render], str]:
+def _check_alone(case: Case, tile: StagedTile) -> None:
+    """Raise UnsupportedError where another argument points into the array: the kernel may change
+    through it what the tile has copied before."""
+    for holder, pointer in case.inputs.pointers:
+        if tile.array in (holder, pointer.array):
+            raise UnsupportedError(
+                f"shared array '{tile.name}' cannot go back to global memory: '{holder}' and "
+                f"'{pointer.array}' share memory",
+                where=case.filename,
+            )
+
+
+def _direct(tile: StagedTile, read: StagedRead) -> Callable[[Render], str]:
     def make(render: Render) -> str:
-        index = render(first, last)
-        if tile.first == "0":
-            return f"{tile.array}[{index}]"
-        return f"{tile.array}[{tile.first} + ({index})]"
+        indices = [render(*place) for place in read.indices]
+        element = f"{tile.array}[{_sum_text(tile.element, indices)}]"
+        guards = [f"{_sum_text(tile.guards[n], indices)} >= 0" for n in read.unproven]
+        return f"({' && '.join(guards)} ? {element} : {tile.otherwise})" if guards else element
 
     return make
+
+
+def _sum_text(value: Affine, indices: Sequence[str]) -> str:
+    """A sum of a first number and multiples of a tile's indices, in C++."""
+    text = "" if value.first == Poly() else value.first.text
+    steps = [(s, i) for s, i in zip(value.strides, indices, strict=True) if s != Poly()]
+    if not text and len(steps) == 1 and steps[0][0].value == 1:
+        return steps[0][1]
+    for stride, index in steps:
+        is_minus = all(number < 0 for _, number in stride.terms)
+        factor = (-stride if is_minus else stride).text
+        term = _factor(index) if factor == "1" else f"{_factor(factor)} * {_factor(index)}"
+        sign = "-" if is_minus else "+"
+        text = f"{text} {sign} {term}" if text else f"-{term}" if is_minus else term
+    return text or "0"
+
+
+def _factor(text: str) -> str:
+    return text if _FACTOR.fullmatch(text) else f"({text})"
 
 
 def _whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:

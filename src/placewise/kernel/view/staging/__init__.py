@@ -1,0 +1,1 @@
+"""Shared tiles of a source that are copies of a piece of an array."""

@@ -1,0 +1,167 @@
+"""Where a kernel fills a shared tile and where it reads it."""
+
+from __future__ import annotations
+
+from placewise.kernel.view.tree.clang import ParsedKernel
+from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.written_out.pointer_roots import changes
+
+_BARRIER = "__syncthreads"
+_EXITS = frozenset({"RETURN_STMT", "GOTO_STMT", "INDIRECT_GOTO_STMT", "ASM_STMT", "MS_ASM_STMT"})
+_LEAVES_LOOP = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
+_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
+_WRAPPED = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+
+
+class NotACopyError(Exception):
+    """A tile is more than a copy: why, and where."""
+
+    def __init__(self, reason: str, node: Node) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = node.line
+
+
+def stores_and_reads(
+    kernel: ParsedKernel, tile: Node, dimensions: int
+) -> tuple[list[Node], list[Node]]:
+    """The statements that store elements of the tile, and the reads of its elements. Raises
+    NotACopyError for any other use."""
+    stores: list[Node] = []
+    reads: list[Node] = []
+    for node in kernel.body.walk():
+        if node.kind != "DECL_REF_EXPR" or node.target != tile.id:
+            continue
+        if kernel.text[node.start : node.end].decode() != node.name:
+            raise NotACopyError("used inside a macro", node)
+        access = _element_at(node, dimensions)
+        outer = access
+        while outer.parent is not None and outer.parent.kind in ("PAREN_EXPR", "MEMBER_REF_EXPR"):
+            outer = outer.parent
+        above = outer.parent
+        is_target = above is not None and _assigns(above) and above.children[0] is outer
+        if above is not None and is_target and outer.bare() is access:
+            stores.append(above)
+        elif (
+            above is not None and above.kind == "UNEXPOSED_EXPR" and (above.type_kind != "POINTER")
+        ):
+            reads.append(access)  # turned into a value
+        else:
+            raise NotACopyError("changed or passed on", node)
+    return stores, reads
+
+
+def _element_at(name: Node, dimensions: int) -> Node:
+    """The access of one element around a mention of the tile's name."""
+    access = name
+    for _ in range(dimensions):
+        inner, outer = access, access.parent
+        while outer is not None and outer.kind in _WRAPPED:
+            inner, outer = outer, outer.parent
+        if outer is None or outer.kind != "ARRAY_SUBSCRIPT_EXPR" or outer.children[0] is not inner:
+            raise NotACopyError("used as a pointer", name)
+        access = outer
+    return access
+
+
+def _assigns(node: Node) -> bool:
+    """Whether a node assigns, of numbers or of structs."""
+    return node.operator == "=" or (node.kind == "CALL_EXPR" and node.name == "operator=")
+
+
+def indices_of(access: Node) -> tuple[Node, ...]:
+    """The indices of an access to a tile's element, the first dimension's first."""
+    base = access.children[0].bare()
+    inner = indices_of(base) if base.kind == "ARRAY_SUBSCRIPT_EXPR" else ()
+    return (*inner, access.children[1])
+
+
+def fill_of(kernel: ParsedKernel, store: Node, others: tuple[Node, ...]) -> Node:
+    """The whole statement that fills the tile: the store, or with the loops and conditions around
+    it that do nothing else. ``others`` are further stores that belong to it."""
+    statement = inner = store
+    for outer in store.above():
+        if outer is kernel.body or outer.kind not in ("COMPOUND_STMT", "FOR_STMT", "IF_STMT"):
+            break
+        if outer.kind == "COMPOUND_STMT" and len(outer.children) > 1:
+            break
+        if outer.kind == "IF_STMT" and not all(
+            c is inner or any(o.within(c) for o in others) for c in outer.children[1:]
+        ):
+            break
+        statement = inner = outer
+    while statement.kind == "COMPOUND_STMT":
+        statement = statement.children[0]  # a loop's body keeps its braces
+    declared = {n.id for n in statement.walk() if n.kind == "VAR_DECL"}
+    for node in statement.walk():
+        own = node is store or node in others
+        if changes(node) and not own and node.children[0].bare().target not in declared:
+            raise NotACopyError("its fill changes other variables", node)
+        if node.kind in ("CALL_EXPR", "LAMBDA_EXPR") and not own:
+            raise NotACopyError("its fill calls a function", node)
+    return statement
+
+
+def barrier_behind(kernel: ParsedKernel, fill: Node) -> Node:
+    """The first barrier behind the fill, in the innermost block around it that has one. All threads
+    come by the fill before they come to it."""
+    inner = fill
+    for outer in fill.above():
+        if outer.kind not in ("COMPOUND_STMT", "FOR_STMT"):
+            raise NotACopyError("filled under a condition", fill)
+        barrier = next((c for c in outer.children if _is_barrier(c, inner.end)), None)
+        if outer.kind == "COMPOUND_STMT" and barrier is not None:
+            _check_all_fill(kernel, fill, barrier)
+            return barrier
+        if outer is kernel.body:
+            break
+        inner = outer
+    raise NotACopyError("no barrier of all threads follows its fill", fill)
+
+
+def _is_barrier(statement: Node, behind: int) -> bool:
+    """Whether a statement is a barrier of all threads, and stands behind an offset."""
+    call = statement.bare()
+    return statement.start >= behind and call.kind == "CALL_EXPR" and call.name == _BARRIER
+
+
+def _check_all_fill(kernel: ParsedKernel, fill: Node, barrier: Node) -> None:
+    """Raise where a thread may leave the kernel, or a round of a loop around the fill, without its
+    part of the fill."""
+    loops = [n for n in fill.above() if n.kind in _LOOPS]
+    for node in kernel.body.walk():
+        before = node.start < fill.start or any(node.within(n) for n in loops)
+        if node.kind in _EXITS and before:
+            raise NotACopyError("threads may leave before they fill their part", node)
+        if node.kind in _LEAVES_LOOP and node.start < barrier.start:
+            around = next((a for a in node.above() if a.kind in _LOOPS), None)
+            if around in loops:
+                raise NotACopyError("threads may leave before they fill their part", node)
+
+
+def check_reads(reads: list[Node], barrier: Node) -> None:
+    """Raise where a read may come before the barrier, or after the round of the loop around the
+    fill."""
+    block = barrier.parent
+    for read in reads:
+        if read.start < barrier.end:
+            raise NotACopyError("read before the barrier behind its fill", read)
+        if block is not None and not read.within(block):
+            raise NotACopyError("read behind the loop that fills it", read)
+
+
+def lone_barriers(kernel: ParsedKernel, stores: list[int]) -> tuple[Node, ...]:
+    """The kernel's barriers, where they order nothing but shared memory: no store to global memory
+    comes before one of them. ``stores`` are the offsets of these; empty where others stay."""
+    calls = [n for n in kernel.body.walk() if n.kind == "CALL_EXPR"]
+    own = {f.id for f in kernel.functions}
+    waits = [n for n in calls if "sync" in n.name or n.target in own]
+    loops = [a for n in waits for a in n.above() if a.kind in _LOOPS]
+    last = max((w.start for w in waits), default=0)
+    if any(s < last or any(n.start <= s < n.end for n in loops) for s in stores):
+        return ()
+    alone = all(
+        w.name == _BARRIER and w.parent is not None and w.parent.kind == "COMPOUND_STMT"
+        for w in waits
+    )
+    return tuple(waits) if alone else ()
