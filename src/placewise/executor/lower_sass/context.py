@@ -7,7 +7,7 @@ or suffix that the handler did not ask for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
@@ -261,3 +261,7 @@ class Context(LoweringContext):
         while rest and is_predicate(rest[-1]):
             ins.insert(0, rest.pop())
         return target, outs, rest, ins
+
+
+Lowering = Callable[[Context, Instruction], None]
+"""A function that lowers one instruction."""

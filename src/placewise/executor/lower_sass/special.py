@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context, is_predicate
+from placewise.executor.lower_sass.context import Context, Lowering, is_predicate
 from placewise.kernel.binary.sass import Instruction, Name, Operand, Register
 
 BARRIER_RESULT = "%barrier"
@@ -129,3 +129,16 @@ def b2r(c: Context, i: Instruction) -> None:
 def nothing(c: Context, _i: Instruction) -> None:
     """Lower an instruction that changes no result."""
     c.modifiers.clear()
+
+
+OPCODES: dict[str, Lowering] = {
+    "S2R": s2r,
+    "S2UR": s2r,
+    "CS2R": cs2r,
+    "CS2UR": cs2r,
+    "B2R": b2r,
+    "BMOV": bmov,
+    "LEPC": lepc,
+    "R2UR": r2ur,
+}
+"""Functions by opcode."""

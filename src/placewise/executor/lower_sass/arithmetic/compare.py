@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.kernel.binary.sass import Instruction, Operand
 
 _INTEGER = ("LT", "EQ", "LE", "GT", "NE", "GE", "F", "T")
@@ -54,3 +54,7 @@ def write_both(
     opposite = c.negate(holds)
     c.write_predicate(first, c.binary(op, holds, extra))
     c.write_predicate(second, c.binary(op, opposite, extra))
+
+
+WITH_UNIFORM: dict[str, Lowering] = {"ISETP": isetp}
+"""Functions by opcode, for opcodes that the uniform datapath has too, with a U before them."""

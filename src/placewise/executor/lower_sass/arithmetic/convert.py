@@ -6,7 +6,7 @@ from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.arithmetic import half
 from placewise.executor.lower_sass.arithmetic.floating import rounding_mode
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.executor.lowering import rounding
 from placewise.executor.lowering.floats import flush
 from placewise.kernel.binary.sass import Instruction, Operand, Register
@@ -121,3 +121,12 @@ def f2f(c: Context, i: Instruction) -> None:
         c.write_wide(target, c.b.pure("fpext", "f64", wide))
     else:
         c.unsupported(i)
+
+
+WITH_UNIFORM: dict[str, Lowering] = {
+    "I2F": i2f,
+    "I2FP": i2f,
+    "F2I": f2i,
+    "F2F": f2f,
+}
+"""Functions by opcode, for opcodes that the uniform datapath has too, with a U before them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.executor.lower_sass.arithmetic.compare import FLOAT, write_both
 from placewise.executor.lower_sass.arithmetic.floating import rounding_mode
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.kernel.binary.sass import Instruction
 
 
@@ -48,3 +48,12 @@ def _takes_first(c: Context, i: Instruction, op: str) -> None:
     nans = c.binary("and", c.negate(number), c.b.fcmp("uno", y, y))
     c.write_predicate(first, c.binary("and", c.binary("and", number, same), extra))
     c.write_predicate(second, c.binary("and", nans, extra))
+
+
+OPCODES: dict[str, Lowering] = {
+    "DADD": arithmetic,
+    "DMUL": arithmetic,
+    "DFMA": arithmetic,
+    "DSETP": dsetp,
+}
+"""Functions by opcode."""

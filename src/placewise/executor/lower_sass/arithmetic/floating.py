@@ -5,7 +5,7 @@ from __future__ import annotations
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.arithmetic import half
 from placewise.executor.lower_sass.arithmetic.compare import FLOAT, write_both
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.executor.lowering.floats import flush, saturate
 from placewise.kernel.binary.sass import Instruction, Operand
 
@@ -200,3 +200,22 @@ def _high_word_seed(c: Context, kind: str, high: Node) -> Node:
         value = c.b.pure("sqrt", "f64", value)
     result = c.binary("fdiv", c.b.const("f64", 0x3FF0000000000000), value)
     return c.pairs.halves(c.b.as_int(result))[1]
+
+
+WITH_UNIFORM: dict[str, Lowering] = {
+    "FADD": arithmetic,
+    "FMUL": arithmetic,
+    "FFMA": arithmetic,
+    "FSETP": fsetp,
+    "FSET": fset,
+    "FSEL": fsel,
+    "FMNMX": fmnmx,
+    "FRND": frnd,
+}
+"""Functions by opcode, for opcodes that the uniform datapath has too, with a U before them."""
+
+OPCODES: dict[str, Lowering] = {
+    "FCHK": fchk,
+    "MUFU": mufu,
+}
+"""Functions by opcode."""

@@ -13,7 +13,7 @@ import numpy as np
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.arithmetic.compare import FLOAT
 from placewise.executor.lower_sass.arithmetic.integer import is_zero
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.executor.lowering import rounding
 from placewise.executor.lowering.floats import saturate, to_bf16, widen_bf16
 from placewise.executor.lowering.integers import join, split
@@ -254,3 +254,20 @@ def _write(c: Context, target: Operand, lanes: list[Node], kind: str) -> None:
     if kind == "bf16":
         lanes = [to_bf16(c, value) for value in lanes]
     c.write(target, join(c, lanes, "i32"))
+
+
+WITH_UNIFORM: dict[str, Lowering] = {"F2FP": pack}
+"""Functions by opcode, for opcodes that the uniform datapath has too, with a U before them."""
+
+OPCODES: dict[str, Lowering] = {
+    "HADD2": arithmetic,
+    "HADD2_32I": arithmetic,
+    "HMUL2": arithmetic,
+    "HMUL2_32I": arithmetic,
+    "HFMA2": arithmetic,
+    "HFMA2_32I": arithmetic,
+    "HMNMX2": hmnmx2,
+    "HSET2": hset2,
+    "HSETP2": hsetp2,
+}
+"""Functions by opcode."""

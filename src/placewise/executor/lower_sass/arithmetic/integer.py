@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.arithmetic.register_pairs import Carry
-from placewise.executor.lower_sass.context import Context, is_sink
+from placewise.executor.lower_sass.context import Context, Lowering, is_sink
 from placewise.executor.lowering.integers import by_halves, join, split
 from placewise.kernel.binary.sass import (
     Instruction,
@@ -414,3 +414,21 @@ def _piece(c: Context, value: Node, bits: int, number: int, *, signed: bool) -> 
     """Part ``number`` of a word's equal parts of ``bits``, extended to 32 bits."""
     up = c.binary("shl", value, c.b.const("i32", 32 - bits * (number + 1)))
     return c.binary("ashr" if signed else "lshr", up, c.b.const("i32", 32 - bits))
+
+
+WITH_UNIFORM: dict[str, Lowering] = {
+    "IADD": iadd,
+    "IADD3": iadd3,
+    "IMAD": imad,
+    "LEA": lea,
+    "IMNMX": imnmx,
+    "VIMNMX": imnmx,
+    "VIMNMX3": imnmx3,
+    "VIADD": viadd,
+    "VIADDMNMX": viaddmnmx,
+    "VABSDIFF": vabsdiff,
+    "VABSDIFF4": vabsdiff4,
+    "IABS": iabs,
+    "IDP": dot,
+}
+"""Functions by opcode, for opcodes that the uniform datapath has too, with a U before them."""

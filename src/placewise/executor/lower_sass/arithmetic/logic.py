@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context, is_predicate
+from placewise.executor.lower_sass.context import Context, Lowering, is_predicate
 from placewise.executor.lowering.bits import (
     extended,
     highest_one,
@@ -205,3 +205,27 @@ def _predicate_file(i: Instruction) -> str:
 
 def _byte_shift(c: Context) -> int:
     return _BYTES.get(c.one_of(*_BYTES) or "", 0)
+
+
+WITH_UNIFORM: dict[str, Lowering] = {
+    "MOV": mov,
+    "LOP3": lop3,
+    "PLOP3": plop3,
+    "SHF": shf,
+    "PRMT": prmt,
+    "SEL": sel,
+    "POPC": popc,
+    "BREV": brev,
+    "FLO": flo,
+    "BMSK": bmsk,
+    "SGXT": sgxt,
+}
+"""Functions by opcode, for opcodes that the uniform datapath has too, with a U before them."""
+
+OPCODES: dict[str, Lowering] = {
+    "P2R": p2r,
+    "R2P": r2p,
+    "UP2UR": p2r,
+    "UR2UP": r2p,
+}
+"""Functions by opcode."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT
 from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context, is_predicate, is_sink
+from placewise.executor.lower_sass.context import Context, Lowering, is_predicate, is_sink
 from placewise.executor.lower_sass.memory.memory import address_of, write_loaded
 from placewise.kernel.binary.sass import Instruction, Operand
 
@@ -155,3 +155,14 @@ def _emit(
     address, offset = address_of(c, where, space)
     access = replace(c.access("atomic", space, bits, 1, offset, operation), result_used=used)
     return c.b.access("atomic", int_type(bits), access, address, *values, *c.guards())
+
+
+OPCODES: dict[str, Lowering] = {
+    "RED": reduction,
+    "REDG": reduction,
+    "ATOM": atomic,
+    "QSPC": query_space,
+    "ATOMG": atomic,
+    "ATOMS": atomic,
+}
+"""Functions by opcode."""

@@ -7,7 +7,7 @@ costs nothing.
 from __future__ import annotations
 
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context, is_predicate
+from placewise.executor.lower_sass.context import Context, Lowering, is_predicate
 from placewise.executor.lower_sass.memory.memory import address_of, take_width
 from placewise.kernel.binary.sass import Instruction, Memory
 
@@ -62,3 +62,7 @@ def _words(c: Context, address: Node, offset: int, length: int, wanted: Node | N
         mask = c.b.const("i32", (1 << 8 * (length % 4)) - 1)
         values[-1] = c.binary("and", values[-1], mask)
     return values
+
+
+OPCODES: dict[str, Lowering] = {"LDGSTS": copy}
+"""Functions by opcode."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context, is_sink
+from placewise.executor.lower_sass.context import Context, Lowering, is_sink
 from placewise.executor.lower_sass.memory.atomics import update
 from placewise.executor.lower_sass.memory.memory import address_of, write_loaded
 from placewise.kernel.binary.sass import Instruction
@@ -80,3 +80,10 @@ def arrives(c: Context, i: Instruction) -> None:
     kind = c.one_of("TRANSCNT", "ARVCNT")
     operation = {"TRANSCNT": "complete_tx", "ARVCNT": "arrive"}.get(kind or "", "arrive_ampere")
     update(c, where, operation, c.b.const("i64", 1))
+
+
+OPCODES: dict[str, Lowering] = {
+    "SYNCS": syncs,
+    "ARRIVES": arrives,
+}
+"""Functions by opcode."""

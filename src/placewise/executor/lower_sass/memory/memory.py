@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.kernel.binary.sass import Constant, Instruction, Memory, Operand, Register
 
 _SPACE = {"G": "global", "S": "shared", "L": "local", "": "generic"}
@@ -131,3 +131,19 @@ def stored(c: Context, operand: Operand, bits: int, count: int) -> list[Node]:
     if operand.number is None:
         return [c.zero()] * count
     return [c.register(operand.file, operand.number + n) for n in range(count)]
+
+
+OPCODES: dict[str, Lowering] = {
+    "LDG": load,
+    "LD": load,
+    "LDS": load,
+    "LDL": load,
+    "STG": store,
+    "ST": store,
+    "STS": store,
+    "STL": store,
+    "LDC": load_constant,
+    "ULDC": load_constant,
+    "LDCU": load_constant,
+}
+"""Functions by opcode."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from placewise.executor.device_memory.address_space import WINDOW_SHIFT
 from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.kernel.binary.sass import (
     Constant,
     Immediate,
@@ -239,3 +239,14 @@ def _surface_words(c: Context, operands: list[Operand], axes: int) -> list[Node]
         c.refuse("its coordinates")
     words = [_register(c, place.base, n) for n in range(axes)]
     return [*words, *[c.zero()] * (4 - axes)]
+
+
+OPCODES: dict[str, Lowering] = {
+    "TEX": read,
+    "TLD": read,
+    "TLD4": read,
+    "TXD": read,
+    "SULD": surface_load,
+    "SUST": surface_store,
+}
+"""Functions by opcode."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from placewise.executor.ir.matrix_lanes import Mma, register_bits
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context
+from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.executor.lower_sass.memory.memory import address_of
 from placewise.executor.lowering.matrices import load_matrices, product
 from placewise.kernel.binary.sass import Instruction, Operand, Register
@@ -96,3 +96,12 @@ def load(c: Context, i: Instruction) -> None:
     target, where = i.operands
     address, offset = address_of(c, where, "shared")
     c.write(target, *load_matrices(c, "shared", address, offset, count, transposed=transposed))
+
+
+OPCODES: dict[str, Lowering] = {
+    "HMMA": multiply,
+    "IMMA": multiply,
+    "DMMA": multiply,
+    "LDSM": load,
+}
+"""Functions by opcode."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lower_sass.context import Context, is_predicate
+from placewise.executor.lower_sass.context import Context, Lowering, is_predicate
 from placewise.kernel.binary.sass import Instruction
 
 _REDUCTIONS = {"SUM": "add", "AND": "and", "OR": "or", "XOR": "xor"}
@@ -106,3 +106,17 @@ def redux(c: Context, i: Instruction) -> None:
     else:
         name = _REDUCTIONS[operation]
     c.write(target, c.b.effect("reduce", "i32", c.i32(source), *c.members, attr=name))
+
+
+OPCODES: dict[str, Lowering] = {
+    "WARPSYNC": warpsync,
+    "BSYNC": bsync,
+    "ENDCOLLECTIVE": bsync,
+    "SHFL": shfl,
+    "VOTE": vote,
+    "VOTEU": vote,
+    "MATCH": match,
+    "REDUX": redux,
+    "CREDUX": redux,
+}
+"""Functions by opcode."""
