@@ -8,7 +8,7 @@ import pytest
 from placewise.errors import CompileError, ExecutionError
 from placewise.executor import execute
 from placewise.kernel.cases.case import CompileOptions
-from placewise.kernel.frontends.nvrtc import compile_kernel
+from placewise.kernel.frontends.nvrtc import compile_kernel, device_source
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 
 HEADERS = sorted(
@@ -67,6 +67,16 @@ def test_limits_are_those_of_numpy(std):
     inputs = Inputs((ArrayArgument("out", np.zeros(len(code), "uint64")),))
     found = execute(kernel, Launch((1, 1, 1), (1, 1, 1)), inputs).output("out")
     assert found.tolist() == [int(v) % 2**64 for v in expected]
+
+
+@pytest.mark.parametrize("std", ["c++11", "c++14", "c++17", "c++20"])
+@pytest.mark.parametrize("name", LIBRARY.split())
+def test_headers_compile_without_the_full_library(name, std):
+    host = "void host() {}\n"
+    source = f"#include <{name}>\n{host}{PLAIN}"
+    device = device_source(source, "case.cu", "plain", CompileOptions(std=std))
+    assert f"#include <{name}>" in device.text
+    assert "PLACEWISE_FULL_STD" not in dict(device.defines)
 
 
 @pytest.mark.parametrize("std", ["c++14", "c++17"])

@@ -12,6 +12,7 @@ from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.host_code.earlier_search import EarlierSearch
 from placewise.kernel.host_code.host_code import DeviceSource, HostCode, SourceError
+from placewise.kernel.host_code.known_headers import cuda_headers
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import (
     DEFAULT_NVRTC,
@@ -125,7 +126,7 @@ def supported_archs(nvrtc: str = DEFAULT_NVRTC) -> tuple[int, ...]:
 
 def header_paths(nvrtc: str = DEFAULT_NVRTC) -> tuple[Path, ...]:
     """CUDA's own headers, from their wheels, and stand-ins for those of the C and C++ libraries."""
-    return (*toolkit(nvrtc).headers, Path(__file__).parents[1] / "host_code" / "headers")
+    return cuda_headers(nvrtc)
 
 
 class _RefusedError(CompileError):
@@ -210,7 +211,7 @@ def _compile_searching(
     """The source with host code left out, one round of the compiler's errors after another."""
     search = HostCode(source, filename, kernels, options)
     untouched = not search.is_sure_to_be_refused
-    device = DeviceSource(source) if untouched else search.device_source()
+    device = search.untouched() if untouched else search.device_source()
     shown = None
     while True:
         try:

@@ -27,6 +27,7 @@ class EarlierSearch:
     further: tuple[str, ...]
     full_library: bool
     platform: bool
+    few_headers: bool
     dialect: Taken
 
 

@@ -16,11 +16,18 @@ from pathlib import Path
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.source_file import DEVICE_CONSTEXPR, SourceFile, own_files
 from placewise.kernel.host_code.declarations import Declaration, walk
-from placewise.kernel.host_code.dialect import NO_EXPRESSION, Dialect
+from placewise.kernel.host_code.dialect import Dialect
 from placewise.kernel.host_code.earlier_search import EarlierSearch, leave_out_again, places
-from placewise.kernel.host_code.gnu import has_statement_expressions
 from placewise.kernel.host_code.header_types import NAMESPACE, STD, UNDEFINED, headers_of_types
+from placewise.kernel.host_code.hints import hint_on
 from placewise.kernel.host_code.includes import Include, is_host_only, resolve
+from placewise.kernel.host_code.known_headers import (
+    FEW_HEADERS,
+    absent_headers,
+    cuda_headers,
+    is_among,
+    may_limit_headers,
+)
 from placewise.kernel.host_code.macros import definitions, standing_for
 from placewise.kernel.host_code.tokens import tokens
 
@@ -41,12 +48,7 @@ _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
 
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
-_MISSES = re.compile(r"is undefined|must be a class or namespace|has no member|is not a template")
 _WORD = re.compile(r"\w+")
-_REFERENCE = (
-    "texture or surface reference, which CUDA 12 removed: let the kernel take an object instead "
-    "(cudaTextureObject_t, cudaSurfaceObject_t)"
-)
 _HOST_FUNCTION = "without execution space annotations"
 _OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
 """Words that may be macros for an execution space, of a header that is not the user's."""
@@ -101,6 +103,7 @@ class HostCode:
         )
         self.full_library = False
         self._platform = False
+        self._few_headers = may_limit_headers(self._files)
         self._dialect = Dialect(self._files)
         self._further: list[str] = []
         """Headers that come before the source besides the implicit one."""
@@ -110,6 +113,11 @@ class HostCode:
         """Headers of others that the compiler refused, and why."""
         for file in self._files:
             file.left_out += self._certain_host_code(file)
+        absent, certain = absent_headers(self._files, (*self._paths, *cuda_headers(options.nvrtc)))
+        for file, include in absent:
+            file.drop_includes([include])
+        if certain:
+            self._leave_out_unprovided()
         of_device = any(_DEVICE_BY_DEFAULT in flag for flag in options.flags)
         self.is_sure_to_be_refused = not of_device and any(
             d.kind == "function" and "template" not in d.words and self._main.is_unconditional(d)
@@ -131,6 +139,7 @@ class HostCode:
             further=tuple(self._further),
             full_library=self.full_library,
             platform=self._platform,
+            few_headers=self._few_headers,
             dialect=self._dialect.taken,
         )
 
@@ -139,12 +148,20 @@ class HostCode:
         leave_out_again(self._files, earlier, self._wanted)
         self._further = list(earlier.further)
         self.full_library, self._platform = earlier.full_library, earlier.platform
+        self._few_headers = earlier.few_headers
         self._dialect.begin_with(earlier.dialect)
+
+    def untouched(self) -> DeviceSource:
+        """The source with all its host code."""
+        return DeviceSource(self._main.text, defines=self._group_defines())
+
+    def _group_defines(self) -> tuple[tuple[str, str], ...]:
+        return ((FEW_HEADERS, "1"),) if self._few_headers else ()
 
     def device_source(self) -> DeviceSource:
         """The source as it is to be compiled now."""
         changed = any(f.changed for f in self._files[1:])
-        defines = [(DEVICE_CONSTEXPR, "constexpr __host__ __device__")]
+        defines = [(DEVICE_CONSTEXPR, "constexpr __host__ __device__"), *self._group_defines()]
         if self.full_library:
             defines.append((FULL_LIBRARY, "1"))
         if self._platform:
@@ -183,35 +200,7 @@ class HostCode:
     def hint(self, errors: Iterable[SourceError]) -> str | None:
         """What to do where one of ``errors`` misses something that was left out, or may do so, or
         what NVRTC does not have."""
-        errors = tuple(errors)
-        left_out = {d.name: d for f in self._files for d in f.left_out if not d.parent}
-        for error in errors:
-            match = UNDEFINED.search(error.text)
-            found = left_out.get(match[1]) if match else None
-            if found is None:
-                continue
-            if found.words & {"texture", "surface"}:
-                return f"{found.name} is a {_REFERENCE}"
-            if found.callable:
-                return f"{found.name} is a host function; mark it __device__"
-            if found.kind == "class":
-                return f"{found.name} has members that device code cannot have"
-            return f"{found.name} is declared for the host alone"
-        if any(NO_EXPRESSION in e.text for e in errors) and any(
-            has_statement_expressions(f.text) for f in self._files
-        ):
-            return (
-                "statements in an expression, ({ … }), are an extension of GNU's that NVRTC does "
-                "not have: make them a function"
-            )
-        if not any(_MISSES.search(e.text) for e in errors):
-            return None
-        for file, text in self._refused.items():
-            names = [i.name for f in self._files for i in f.dropped_includes]
-            name = next((n for n in names if _is_among(n, {file})), None)
-            if name is not None:
-                return f"{name} was left out, as the compiler refuses it: {text}"
-        return None
+        return hint_on([e.text for e in errors], self._files, self._refused)
 
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels that the source and the user's included files define."""
@@ -239,7 +228,9 @@ class HostCode:
             return True
         if self._dialect.take([e.text for e in errors], self._files):
             return True
-        if self._take_platform(errors) or self._take_full_library(errors):
+        if self._take_platform(errors) or self._take_group_headers():
+            return True
+        if self._take_full_library(errors):
             return True
         return sum(self._leave_out_unused(e) for e in errors) > 0 or self._leave_out_unreachable()
 
@@ -281,16 +272,18 @@ class HostCode:
         refused = {e.file: e.text for e in errors if self._file(e) is None}
         self._refused |= refused
         unreadable = set(refused)
+        left_out = self._leave_out_unprovided() if missing else False
+        for file in self._files:
+            others = [i for i in file.includes if not self._is_own(file, i)]
+            refused_ones = [i for i in others if is_among(i.name, unreadable)]
+            left_out = file.drop_includes(refused_ones) or left_out
+        return left_out
+
+    def _leave_out_unprovided(self) -> bool:
+        """Leave out directives of host headers that no path of the user's provides."""
         return (
             sum(
-                f.drop_includes(
-                    [
-                        i
-                        for i in f.includes
-                        if (missing and self._is_unprovided(f, i))
-                        or (not self._is_own(f, i) and _is_among(i.name, unreadable))
-                    ]
-                )
+                f.drop_includes([i for i in f.includes if self._is_unprovided(f, i)])
                 for f in self._files
             )
             > 0
@@ -304,6 +297,10 @@ class HostCode:
 
     def _resolve(self, file: SourceFile, include: Include) -> Path | None:
         return resolve(include, file.path.parent, self._paths)
+
+    def _take_group_headers(self) -> bool:
+        few, self._few_headers = self._few_headers, False
+        return few
 
     def _take_platform(self, errors: tuple[SourceError, ...]) -> bool:
         if self._platform or not any("#error" in e.text for e in errors):
@@ -424,16 +421,3 @@ def _is_called_by_name(declaration: Declaration) -> bool:
         and not declaration.words & {"operator", "const", "typedef", "using", "constexpr"}
         and declaration.name not in ("begin", "end", "get")
     )
-
-
-def _is_among(name: str, unreadable: set[str]) -> bool:
-    """Whether a header of CUDA is one of the files that NVRTC refused, or leads to them."""
-    for file in unreadable:
-        folder = name.partition("/")[0] + "/"
-        same_library = folder == "thrust/" or (folder != name + "/" and is_host_only(name))
-        if file.endswith(f"/{name}") or (same_library and f"/{folder}" in file):
-            return True
-        # The driver's functions: kernels use none, and other host headers include it.
-        if file.endswith("/cuda.h") and is_host_only(name):
-            return True
-    return False
