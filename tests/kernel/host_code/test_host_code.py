@@ -556,3 +556,25 @@ __global__ void f(float *a, Row b) { a[b.at] = 1; }
     needs = before.replace("missing(a)", "f(a)").replace("__global__ void f(float *a, Row b)", "")
     with pytest.raises(CompileError):
         compile_kernel(needs, path, "other", CompileOptions())
+
+
+def test_pragmas_of_host_functions_do_not_hide_the_kernel_from_the_parser(tmp_path):
+    source = """\
+template<int R> void reference(float *a) {
+    #pragma omp parallel for
+    for (int i = 0; i < R; i++)
+        #pragma unroll
+        for (int j = 0; j < R; j++) a[i] += j;
+}
+template<int R> __global__ void f(float *a) {
+    #pragma unroll
+    for (int j = 0; j < R; j++) a[threadIdx.x] += j;
+}
+"""
+    arguments = {"a": np.zeros(32, np.float32)}
+    case = make_case("f<4>", source, arguments, block=32, grid=1)
+    assert parse_kernel(named_case(case)).function.name == "f"
+    assert (
+        "#pragma unroll\n    for (int j"
+        in device_source(source, case.filename, "f<4>", case.options).text
+    )

@@ -53,3 +53,15 @@ __global__ void k(const float *a, float *o) {
     assert found.errors == ()
     indices = [n for n in found.body.walk() if n.kind == "ARRAY_SUBSCRIPT_EXPR"]
     assert sorted(n.type for n in indices) == ["const float"] * 3 + ["float"]
+
+
+def test_a_missing_header_leaves_calls_of_loads_and_atomics_resolved():
+    source = """\
+#ifdef __clang__
+#include "nowhere.h"
+#endif
+__global__ void k(const float *a, float *o) { atomicAdd(o + 1, __ldg(a + threadIdx.x)); }
+"""
+    found = parsed(source)
+    calls = [n for n in found.body.walk() if n.kind == "CALL_EXPR"]
+    assert [n.type for n in calls] == ["float", "float"]

@@ -48,11 +48,11 @@ class SourceFile:
 
     @cached_property
     def directives(self) -> tuple[tuple[int, int], ...]:
-        """Extents of all directives but ``#include``."""
+        """Extents of all directives but ``#include`` and ``#pragma``."""
         return tuple(
             (t.start, t.end)
             for t in tokens(self.text)
-            if t.kind == "directive" and t.directive != "include"
+            if t.kind == "directive" and t.directive not in ("include", "pragma")
         )
 
     def at(self, line: int, column: int | None) -> Declaration | None:

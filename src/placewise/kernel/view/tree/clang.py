@@ -39,6 +39,9 @@ from placewise.kernel.view.tree.template import Substitution, base_name, substit
 _PREAMBLE = Path(__file__).with_name("preamble.h")
 _HEADERS = Path(__file__).with_name("headers")
 """Headers that NVRTC has built in, and stand-ins for what the preamble declares."""
+_KEEP_GOING = 0x200
+"""``CXTranslationUnit_KeepGoing``: without it no template is instantiated after a header that is
+missing, so that calls such as ``__ldg(a + i)`` stay unresolved."""
 _ARRAYS = frozenset({"INCOMPLETEARRAY", "CONSTANTARRAY"})
 _KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 """Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
@@ -156,7 +159,7 @@ def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
                 (case.filename, text.decode()),
                 *((str(path), header) for _, path, header in source.headers),
             ],
-            options=options,
+            options=options | _KEEP_GOING,
         )
     except cindex.TranslationUnitLoadError as error:
         raise UnsupportedError(
