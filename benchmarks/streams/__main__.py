@@ -28,6 +28,7 @@ from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
+from placewise.model.evidence.warm_caches import share_kept
 
 SOURCE = Path(__file__).with_name("streams.cu")
 STREAMS = {"init": 1, "read": 1, "scale": 2, "triad": 3}
@@ -113,6 +114,25 @@ def from_l2(machine: Machine, pieces: int, buffer: np.ndarray) -> float:
     return predicted(machine, "again", launch, Inputs(arguments), moved)
 
 
+def kept_of_loops(machine: Machine, curve: dict[int, float]) -> list[tuple[float, float]]:
+    """(predicted, recorded) shares of loops over buffers of 0.5 to 2 times L2 that L2 still holds.
+
+    The recorded one follows from the bandwidth between that of small buffers and that of the
+    largest: times of sectors from L2 and from DRAM add up.
+    """
+    cache = machine.l2
+    assert cache is not None, f"{machine.name} has no L2"
+    whole = (cache.size_bytes or 0) / 1024.0
+    near = float(np.median([v for size, v in curve.items() if size <= 0.5 * whole]))
+    far = curve[max(curve)]
+    found = []
+    for size, bandwidth in curve.items():
+        if 0.5 <= size / whole <= 2.0:
+            kept = (1.0 / far - 1.0 / bandwidth) / (1.0 / far - 1.0 / near)
+            found.append((share_kept(size / whole, cache), min(1.0, max(0.0, kept))))
+    return found
+
+
 def figures_of(name: str, pairs: list[tuple[float, float]]) -> list[Figure]:
     """Errors of (predicted, measured) bandwidths."""
     own, theirs = np.array(pairs).T
@@ -158,6 +178,11 @@ def main(data: Annotated[Path, typer.Option(help="Folder of the measured curves.
                 pairs.append((from_l2(machine, pieces, arrays[1]), measured[nearest]))
                 print(f"{board.file} L2 {size} KB: {pairs[-1][0]:.0f}, {measured[nearest]:.0f}")
             figures += figures_of(f"{board.file} L2, bandwidth from this curve", pairs)
+            kept = np.array(kept_of_loops(machine, measured))
+            figures.append(
+                Figure(f"{board.file} L2, share of loops kept: mean |difference|",
+                       float(np.abs(kept[:, 0] - kept[:, 1]).mean()), "", f"of {len(kept)}", True)
+            )  # fmt: skip
     own, theirs = np.array(everything).T
     figures += figures_of("all streams", everything)
     figures.append(Figure("all streams: Spearman", float(spearmanr(own, theirs)[0]), "", "", True))

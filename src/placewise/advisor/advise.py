@@ -52,7 +52,7 @@ from placewise.kernel.view.written_out.struct_members import (
     with_structs,
 )
 from placewise.machine import Machine, load_machine
-from placewise.machine.clocks import machine_at
+from placewise.machine.clocks import machine_at, with_caches
 from placewise.model import path_model
 from placewise.progress import Progress, silent
 from placewise.recorded.recorded_counters import choose_launch, read_measured
@@ -85,6 +85,7 @@ def advise(
     undo: bool = True,
     members: bool = True,
     clock: str | float | None = None,
+    caches: str = "cold",
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -99,13 +100,15 @@ def advise(
     neither counts; ``profiling`` how much of the launch is traced; ``undo`` whether constant
     and shared arrays of the source itself are tried in global memory; ``members`` whether pointers
     in structs that the kernel gets by value count as arrays. ``clock`` is the SMs' in
-    MHz, ``"base"`` or ``"boost"``; None: not known. ``nvrtc`` replaces the case's own compiler.
-    A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
-    ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
-    bad input.
+    MHz, ``"base"`` or ``"boost"``; None: not known. ``caches`` says what L2 holds at the start:
+    ``"cold"``, none of the launch's data, or ``"warm"``, what the same launch left. ``nvrtc``
+    replaces the case's own compiler. A warp that executes more than ``instruction_limit``
+    instructions is taken to be endless. ``progress`` is called as ``progress(step, done, total)``.
+    Raises PlacewiseError subclasses for bad input.
     """
     start = time.perf_counter()
-    case, machine = load_case(case), machine_at(load_machine(machine), clock)
+    case = load_case(case)
+    machine = with_caches(machine_at(load_machine(machine), clock), caches)
     if nvrtc is not None:
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))
     if members:

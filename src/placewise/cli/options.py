@@ -86,6 +86,24 @@ Clock = Annotated[
         "machine's highest. Default: not known, anywhere between base and boost.",
     ),
 ]
+
+
+class CachesName(StrEnum):
+    """Values of ``--caches``. A test checks that they equal those of
+    :data:`placewise.machine.clocks.CACHES`."""
+
+    cold = "cold"
+    warm = "warm"
+
+
+CachesBefore = Annotated[
+    CachesName,
+    typer.Option(
+        "--caches",
+        help="What L2 holds when the kernel starts: cold, none of its data (a profiler empties "
+        "L2); warm, what an earlier launch on the same data left there.",
+    ),
+]
 InstructionLimit = Annotated[
     int | None,
     typer.Option(

@@ -1,4 +1,5 @@
-"""The clock that SMs run at during a launch, what is not known of it, and the launch's overhead."""
+"""What a launch finds on a machine: the SMs' clock and what is not known of it, the overhead of a
+launch, and caches that are empty or not."""
 
 from __future__ import annotations
 
@@ -85,6 +86,21 @@ def machine_at(machine: Machine, clock: str | float | None) -> Machine:
     if not isfinite(mhz):
         raise MachineError(f"a clock of {clock} MHz", where=machine.name)
     return known_clock(machine, mhz)
+
+
+CACHES = ("cold", "warm")
+"""What L2 holds when a launch begins: none of its data, or what the same launch left there."""
+
+
+def with_caches(machine: Machine, caches: str) -> Machine:
+    """``machine`` on which a launch finds its ``caches`` ``"cold"`` (L2 is empty, as a profiler
+    leaves it) or ``"warm"`` (the same launch on the same data came before).
+
+    Raises MachineError for another word.
+    """
+    if caches not in CACHES:
+        raise MachineError(f"'{caches}' caches", where="caches", hint="give cold or warm")
+    return replace(machine, warm_caches=caches == "warm")
 
 
 def with_launch_overhead(machine: Machine, nanoseconds: float) -> Machine:

@@ -262,6 +262,9 @@ class Machine:
     tlbs: tuple[Tlb, ...] = ()
     """Levels of address translation, nearest to the cores first."""
     dram: Dram | None = None
+    warm_caches: bool = False
+    """Whether L2 holds, when a launch begins, what an earlier launch on the same data left there.
+    No machine file says so: it is a condition that times are asked for."""
 
     def memory(self, name: str) -> Memory:
         """Memory called ``name``; raises MachineError if there is none."""
@@ -281,6 +284,12 @@ class Machine:
     def levels(self, space: str) -> tuple[Memory, ...]:
         """Memories an access to ``space`` may reach, nearest first, the home memory last."""
         return tuple(self.memory(name) for name in self.space(space).levels)
+
+    @cached_property
+    def l2(self) -> Memory | None:
+        """The cache that all SMs share; None where there is none, or its size is not known."""
+        caches = (m for m in self.memories if m.scope == "die" and not m.software_managed)
+        return next((m for m in caches if m.size_bytes), None)
 
     @cached_property
     def joint_memories(self) -> frozenset[str]:

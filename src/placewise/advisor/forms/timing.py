@@ -16,6 +16,7 @@ from placewise.model import SAME, Prediction, Ratio, relative_times, timeline_mo
 from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
+from placewise.model.evidence.warm_caches import at_launch
 from placewise.model.registry import DEFAULT, known_model
 from placewise.model.timeline.watch import Watched
 from placewise.recorded.recorded_launch import MeasuredLaunch
@@ -94,7 +95,7 @@ def time_form(
         return Timed(None, f"machine code is read for compute capability {oldest} and later")
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
-        evidence = corrected.apply(evidence)
+        evidence = at_launch(corrected.apply(evidence), machine)
         prediction = predict_clocked(known_model(model).make(), evidence, machine)
         return Timed(prediction, whole=evidence.warp_paths is None, loads=_load_hits(evidence.run))
     except UnsupportedError as error:
@@ -109,7 +110,7 @@ def watch_form(kernel: Kernel, case: Case, machine: Machine) -> tuple[Timed, Wat
         return time_form(kernel, case, machine), None
     model = timeline_model()
     try:
-        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
+        evidence = at_launch(evidence_of(kernel, case.launch, case.inputs, machine), machine)
         clocks = clock_range(machine)
         at = machine if clocks is None else at_clock(machine, clocks.assumed)
         timed = Timed(predict_clocked(model, evidence, machine), loads=_load_hits(evidence.run))

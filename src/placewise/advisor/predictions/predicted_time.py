@@ -17,7 +17,7 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, MachineLike, load_machine
-from placewise.machine.clocks import machine_at
+from placewise.machine.clocks import machine_at, with_caches
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.model import Prediction
 from placewise.model.registry import DEFAULT
@@ -73,6 +73,7 @@ class TimePrediction(ShownInNotebooks):
                 {"clock_mhz": one.clock_mhz, "milliseconds": one.nanoseconds * 1e-6}
                 for one in self.prediction.at_clocks
             ],
+            "caches": "warm" if self.machine.warm_caches else "cold",
             "model_error": self.prediction.model_error,
             "unlike_measured": self.prediction.unlike,
             "measured_ms": self.measured_ms,
@@ -126,18 +127,22 @@ class TimeReport(ShownInNotebooks):
 
 def predict_time(
     case: CaseLike, machine: MachineLike, *, nvrtc: str | None = None,
-    measured_ms: float | None = None, clock: str | float | None = None, model: str = DEFAULT,
+    measured_ms: float | None = None, clock: str | float | None = None, caches: str = "cold",
+    model: str = DEFAULT,
 ) -> TimePrediction:  # fmt: skip
     """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
 
     The time comes from the kernel's machine code, warp by warp, or from another ``model`` that
-    predicts times, by name. ``nvrtc`` replaces the case's
-    compiler version; ``measured_ms`` is a measured time to stand beside; ``clock`` is the SMs' in
-    MHz, ``"base"`` or ``"boost"`` (None: not known, which widens ``range_ms``). Raises
-    UnsupportedError where the machine or an instruction is not covered, and CaseError,
+    predicts times, by name. ``nvrtc`` replaces the case's compiler version; ``measured_ms`` is a
+    measured time to stand beside; ``clock`` is the SMs' in MHz, ``"base"`` or ``"boost"`` (None:
+    not known, which widens ``range_ms``). ``caches`` says what L2 holds at the start: ``"cold"``,
+    none of the launch's data (so measure profilers, which empty it), or ``"warm"``, what an earlier
+    launch on the same data left.
+
+    Raises UnsupportedError where the machine or an instruction is not covered, and CaseError,
     CompileError, MachineError or ExecutionError for bad input.
     """
-    machine = machine_at(load_machine(machine), clock)
+    machine = with_caches(machine_at(load_machine(machine), clock), caches)
     case = targeted(load_case(case), machine, nvrtc)
     return predict_compiled(compile_case(case), case, machine, measured_ms=measured_ms, model=model)
 
@@ -189,12 +194,13 @@ def predict_compiled(
 def predict_times(
     case: CaseLike, machines: Sequence[MachineLike], *, nvrtc: str | None = None,
     measured_ms: Mapping[str, float] | None = None, clock: str | float | None = None,
-    model: str = DEFAULT, progress: Progress = silent,
+    caches: str = "cold", model: str = DEFAULT, progress: Progress = silent,
 ) -> TimeReport:  # fmt: skip
     """Predict how long ``case`` takes on each of ``machines``.
 
     ``measured_ms`` gives measured times by machine name. ``clock`` is the SMs' clock of all
-    machines: MHz, ``"base"`` or ``"boost"``. A machine that no time can be predicted for is listed
+    machines: MHz, ``"base"`` or ``"boost"``; ``caches`` what L2 holds at the start, ``"cold"`` or
+    ``"warm"`` as in :func:`predict_time`. A machine that no time can be predicted for is listed
     in ``refused``. Raises UnsupportedError where no machine has a time, and CaseError,
     CompileError, MachineError or ExecutionError for bad input.
     """
@@ -208,8 +214,9 @@ def predict_times(
         try:
             measured = known.get(machine.name)
             one = predict_time(
-                case, machine, nvrtc=nvrtc, measured_ms=measured, clock=clock, model=model
-            )
+                case, machine, nvrtc=nvrtc, measured_ms=measured, clock=clock, caches=caches,
+                model=model,
+            )  # fmt: skip
             found.append(one)
         except UnsupportedError as error:
             if len(loaded) == 1:

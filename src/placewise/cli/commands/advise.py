@@ -14,6 +14,8 @@ from rich.console import Console
 from placewise.cli.moves import parse_moves
 from placewise.cli.options import (
     AsJson,
+    CachesBefore,
+    CachesName,
     CaseName,
     Clock,
     CompilerVersion,
@@ -123,6 +125,7 @@ def advise(
     ] = None,
     profile: ProfileName = ProfileKind.full,
     clock: Clock = None,
+    caches: CachesBefore = CachesName.cold,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     html: HtmlFile = None,
@@ -147,7 +150,7 @@ def advise(
     from placewise.executor import DEFAULT_LIMIT
     from placewise.kernel.programs.program_file import holds_program
     from placewise.machine import load_machine
-    from placewise.machine.clocks import machine_at
+    from placewise.machine.clocks import machine_at, with_caches
     from placewise.report.advice.files import check_file, check_folder, write_files
     from placewise.report.advice.text import render
     from placewise.report.formats import Report
@@ -163,6 +166,7 @@ def advise(
     from placewise.report.program import render_program, write_program_files
     from placewise.report.sarif.findings import write_lint_sarif
 
+    there = with_caches(machine_at(load_machine(machine), clock), caches.value)
     recorded = Path(measured) if measured is not None and Path(measured).is_file() else None
     measured_ms = None if measured is None or recorded else parse_time_ms(measured)
     check_row(row, recorded)
@@ -181,7 +185,7 @@ def advise(
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             targets = predict_targets(
                 case,
-                machine_at(load_machine(machine), clock),
+                there,
                 measured_ms=measured_ms,
                 profile=recorded,
                 row=row,
@@ -204,7 +208,7 @@ def advise(
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             program = search(
                 case,
-                machine_at(load_machine(machine), clock),
+                there,
                 finalists=FINALISTS if finalists is None else finalists,
                 demand=Demand(probability, least_gain),
                 nvrtc=nvrtc,
@@ -232,7 +236,7 @@ def advise(
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             joint = advise_jointly(
                 case,
-                machine_at(load_machine(machine), clock),
+                there,
                 join=[name.strip() for name in join.split(",")] if join else (),
                 finalists=FINALISTS if finalists is None else finalists,
                 demand=Demand(probability, least_gain),
@@ -249,7 +253,7 @@ def advise(
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         advice = find_advice(
             case,
-            machine,
+            there,
             measured_ms=measured_ms,
             profile=recorded,
             row=row,
@@ -257,7 +261,6 @@ def advise(
             demand=Demand(probability, least_gain),
             chooser=Chooser(chooser.value),
             profiling=Profiling(profile.value),
-            clock=clock,
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,

@@ -13,6 +13,8 @@ from rich.console import Console
 from placewise.cli.options import (
     FOUND,
     AsJson,
+    CachesBefore,
+    CachesName,
     CaseName,
     Clock,
     CompilerVersion,
@@ -61,6 +63,7 @@ def predicted_time(
         typer.Option(help="timeline follows the warps; huang-li is the model of the 2017 paper."),
     ] = TimeModelName.timeline,
     clock: Clock = None,
+    caches: CachesBefore = CachesName.cold,
     overhead: Annotated[
         str | None,
         typer.Option(
@@ -122,6 +125,7 @@ def predicted_time(
             nvrtc=nvrtc,
             measured_ms=times,
             clock=clock,
+            caches=caches.value,
             model=model.value,
             progress=progress.step,
         )

@@ -33,7 +33,7 @@ def within_arrays(
     )
     bounded = replace(
         traffic,
-        sites=tuple(_less(t, share.get(t.array or "", 1.0)) for t in traffic.sites),
+        sites=tuple(fetching_less(t, share.get(t.array or "", 1.0)) for t in traffic.sites),
         dirtied=Estimate(min(traffic.dirtied.value, dirtied), 0.0),
         written_back=Estimate(min(traffic.written_back.value, dirtied), 0.0),
     )
@@ -120,7 +120,7 @@ def _fetched(traffic: Traffic) -> dict[str, float]:
     return fetched
 
 
-def _less(t: SiteTraffic, share: float) -> SiteTraffic:
+def fetching_less(t: SiteTraffic, share: float) -> SiteTraffic:
     """``t`` with only this share of its DRAM sectors; the others become hits in L2."""
     if share == 1.0:
         return t

@@ -168,5 +168,4 @@ def part_of_l2(machine: Machine, share: float) -> Machine:
 
 def l2_bytes(machine: Machine) -> float:
     """Size of the cache of the die; 0 where there is none, or its size is not known."""
-    sizes = (m.size_bytes for m in machine.memories if m.scope == "die" and not m.software_managed)
-    return float(next(sizes, 0) or 0)
+    return 0.0 if machine.l2 is None else float(machine.l2.size_bytes or 0)

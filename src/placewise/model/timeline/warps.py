@@ -330,10 +330,10 @@ def run(
         else:
             now = max(now + 1.0, np.ceil(soonest))
     # A loop, as NumPy's maximum in compiled code makes every process load Numba's linear algebra.
-    last = now
+    finished = float(now)
     for sm in range(drained.size):
-        last = max(last, drained[sm])
-    return float(last)
+        finished = max(finished, drained[sm])
+    return finished
 
 
 # Numba takes plain arrays: one parameter for each array of the warps' state.

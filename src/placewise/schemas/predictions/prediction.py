@@ -89,6 +89,8 @@ class TimeDocument(TypedDict):
     clocks: list[ClockTime]
     """The time at the highest and at the lowest clock of the machine; empty where the clock is
     known."""
+    caches: Literal["cold", "warm"]
+    """What L2 holds at the start: none of the launch's data, or what the same launch left."""
     model_error: tuple[float, float] | None
     """Measured over predicted time at a known clock, lowest and highest."""
     unlike_measured: list[str] | None
