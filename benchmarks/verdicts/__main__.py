@@ -1,9 +1,15 @@
 """Verdicts on pairs of forms of a kernel: are the intervals and probabilities true?
 
 ``python -m benchmarks.verdicts [--store]``: fitted on the rows of A100 and RTX A4000 in
-``results/verdicts_rows.json`` (made by ``benchmarks.verdicts.rows``), judged on another GPU and on
-another kernel. ``--store`` writes what was fitted into the package, for the timeline model from
-these rows and for the path model from ``results/path_ratio_pairs.csv``.
+``results/verdicts_fitted_rows.json``, judged on what today's timeline predicts of another GPU and
+of another kernel (``results/verdicts_rows.json``, made by ``benchmarks.verdicts.rows``), and of
+kernels whose times were published (``results/breadth_rows.json``). ``--store`` writes what was
+fitted into the package, for the timeline model from these rows and for the path model from
+``results/path_ratio_pairs.csv``.
+
+The rows of the fit are those of the timeline of 2026-11-23. It has been developed since with the
+two tables in view, so its errors on them are smaller than on kernels that it was not developed
+with: intervals fitted on today's rows are too narrow elsewhere, which the last figures show.
 """
 
 from __future__ import annotations
@@ -30,6 +36,8 @@ from placewise.model import PathTime, Prediction, Ratio, relative_times
 from placewise.model.pair_error import PairError, as_stored, change_of, fit_pair_error
 
 STORED = Path(pair_errors.__file__).with_name("pair_errors.json")
+FITTED_ROWS = RESULTS / "verdicts_fitted_rows.json"
+PUBLISHED_ROWS = RESULTS / "breadth_rows.json"
 PATH_PAIRS = RESULTS / "path_ratio_pairs.csv"
 PATH_GPUS = ("A100", "A4000")
 LOW, HIGH = 0.75, 0.88
@@ -63,6 +71,24 @@ def form_pairs(rows: Sequence[dict[str, Any]]) -> list[FormPair]:
     shapes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         shapes[row["table"], *row["shape"]].append(row)
+    return _pairs_of(shapes)
+
+
+def published_pairs(rows: Sequence[dict[str, Any]]) -> list[FormPair]:
+    """Every two forms of a kernel that one source measured on one GPU."""
+    shapes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        form = {
+            "form": row["kernel"],
+            "measured_ns": row["measured"] * 1e3,
+            "predicted_ns": row["predicted"] * 1e3,
+            "parts": dict(row["parts"]),
+        }
+        shapes[row["case"], row["machine"], row["source"]].append(form)
+    return _pairs_of(shapes)
+
+
+def _pairs_of(shapes: dict[tuple[Any, ...], list[dict[str, Any]]]) -> list[FormPair]:
     found = []
     for number, (key, forms) in enumerate(sorted(shapes.items(), key=lambda s: str(s[0]))):
         for one, other in combinations(sorted(forms, key=lambda r: r["form"]), 2):
@@ -189,7 +215,8 @@ def main(
 ) -> None:
     """Fit, judge, print a table, write results/verdicts.json."""
     rows = json.loads(ROWS.read_text())
-    fitted = form_pairs([r for r in rows if r["fitted"]])
+    today = form_pairs([r for r in rows if r["fitted"]])
+    fitted = form_pairs(json.loads(FITTED_ROWS.read_text()))
     error = fit(fitted, "A100 and RTX A4000, a 15 x 15 convolution in two dimensions")
     path_error = one_way(
         path_pairs(*PATH_GPUS),
@@ -210,7 +237,12 @@ def main(
     for table in dict.fromkeys(p.table for p in others):
         figures += judge(table, [p for p in others if p.table == table], error, demand, asked=False)
     figures += judge("all held out", others, error, demand, asked=True)
-    same = [p.measured for p in (*fitted, *others) if p.same]
+    published = published_pairs(json.loads(PUBLISHED_ROWS.read_text()))
+    figures += judge("published times of ten kernels", published, error, demand, asked=True)
+    again = fit(today, "today's rows of the tables of the fit")
+    for about, pairs in (("all held out", others), ("published times", published)):
+        figures += judge(f"fitted anew, {about}", pairs, again, demand, asked=False)
+    same = [p.measured for p in (*today, *others) if p.same]
     sure = sum((r.low, r.ratio, r.high) == (1.0, 1.0, 1.0) for r in told_the_same(rows))
     spread = float(np.max(np.abs(np.log(same)))) if same else 0.0
     figures += [
