@@ -10,7 +10,7 @@ from placewise.choose.legality import in_words
 from placewise.executor.result import Execution
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.source import ArrayUse, Parameter, SourceView, Tile
+from placewise.kernel.source import ArrayUse, Parameter, RowSplit, SourceView, Tile
 from placewise.machine.load import load_machine
 from placewise.space import Placement, Way
 
@@ -45,7 +45,25 @@ def test_small_read_only_array_may_go_anywhere():
     legality = _legal([_use("A", tile=_tile(64))], [64])
     assert set(legality.spaces("A")) == {"global", "readonly", "texture", "constant", "shared"}
     assert legality.spaces("A")[0] == "global"
-    assert legality.illegal == ()
+    assert [c.reason for c in legality.illegal] == ["no index of rows and columns"]
+
+
+@pytest.mark.parametrize(
+    ("pitch", "elements", "reason"),
+    [
+        (64, 640, None),
+        (65008, 130016, "65000 rows of 65000 at most"),
+        (8, 8 * 65001, "65001 rows of 8 elements"),
+        (12, 120, "rows of 48 bytes; those of a texture are multiples of 32"),
+    ],
+)
+def test_rows_of_a_texture_are_aligned_and_not_too_many(pitch, elements, reason):
+    rows = RowSplit(pitch, "n", ())
+    found = _legal([replace(_use("A"), rows=rows, elements=elements)], [elements])
+    assert found.reason("A", "texture2d") is reason or reason in found.reason("A", "texture2d")
+    # The model of memory traffic cannot tell it from the texture of one dimension.
+    assert "texture2d" not in found.searched("A")
+    assert ("texture2d" in found.searched("A", by_row=True)) == (reason is None)
 
 
 @pytest.mark.parametrize("seen_by", ["source", "run"])

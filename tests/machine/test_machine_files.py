@@ -70,7 +70,7 @@ def test_every_figure_has_a_source(name):
 @pytest.mark.parametrize("name", machine_names())
 def test_every_placement_makes_sense(name):
     machine = load_machine(name)
-    assert {s.letter for s in machine.spaces} <= set("GRLENKUVWOPTCS")
+    assert {s.letter for s in machine.spaces} <= set("GRLENKUVWOPTQCS")
     for space in machine.spaces:
         *caches, home = machine.levels(space.name)
         assert home.software_managed
@@ -87,15 +87,15 @@ def test_every_placement_makes_sense(name):
     [
         ("C1060", {"global": "GS", "texture": "T", "constant": "C"}),
         ("M2075", {"global": "GS", "texture": "T", "constant": "C"}),
-        ("K20c", {"global": "GS", "texture": "RT", "constant": "C"}),
-        ("A100", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
-        ("A4000", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
-        ("RTX2080Ti", {"global": "EGKLNRSTUV", "constant": "C"}),
-        ("RTX3090", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
-        ("T1000", {"global": "EGKLNRSTUV", "constant": "C"}),
-        ("V100", {"global": "EGKLNRST", "constant": "C"}),
-        ("H100", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
-        ("H200", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
+        ("K20c", {"global": "GS", "texture": "QRT", "constant": "C"}),
+        ("A100", {"global": "EGKLNOPQRSTUVW", "constant": "C"}),
+        ("A4000", {"global": "EGKLNOPQRSTUVW", "constant": "C"}),
+        ("RTX2080Ti", {"global": "EGKLNQRSTUV", "constant": "C"}),
+        ("RTX3090", {"global": "EGKLNOPQRSTUVW", "constant": "C"}),
+        ("T1000", {"global": "EGKLNQRSTUV", "constant": "C"}),
+        ("V100", {"global": "EGKLNQRST", "constant": "C"}),
+        ("H100", {"global": "EGKLNOPQRSTUVW", "constant": "C"}),
+        ("H200", {"global": "EGKLNOPQRSTUVW", "constant": "C"}),
     ],
 )
 def test_data_paths(name, paths):

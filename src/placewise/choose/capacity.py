@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.kernel.source import ArrayUse
 from placewise.machine.machine import Machine, standard_memory
 from placewise.space import MemorySpace, Way
 
@@ -47,3 +48,20 @@ def resident_by(machine: Machine, memory: str, taken_bytes: int) -> int | None:
     processor = machine.processor
     sharing = {"die": processor.sms, "tpc": processor.sms_per_tpc}.get(found.scope, 1)
     return int(found.size_bytes // sharing // taken_bytes)
+
+
+def rows_obstacle(use: ArrayUse, machine: Machine) -> str | None:
+    """Why the array's rows are none of a texture of two dimensions on the machine, or None."""
+    if use.rows is None:
+        return None
+    width, height = use.rows.pitch, use.elements // use.rows.pitch
+    most, aligned = machine.limits.max_texture_2d, machine.limits.texture_pitch_bytes
+    if most is not None and (width > most[0] or height > most[1]):
+        return (
+            f"{height} rows of {width} elements; a texture of two dimensions has {most[1]} rows of "
+            f"{most[0]} at most"
+        )
+    row_bytes = width * use.parameter.element_bytes
+    if aligned is not None and row_bytes % aligned:
+        return f"rows of {row_bytes} bytes; those of a texture are multiples of {aligned}"
+    return None

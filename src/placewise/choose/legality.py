@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from placewise.choose.capacity import (
     bytes_per_block,
     resident_by,
+    rows_obstacle,
     space_in,
     way_of,
 )
@@ -92,15 +93,16 @@ class Legality:
         legal = [c.space for c in self.choices if c.array == array and c.legal]
         return tuple(sorted(legal, key=lambda space: space != self.present[array]))
 
-    def searched(self, array: str) -> tuple[str, ...]:
-        """Legal spaces of ``array`` that the search combines: without cache hints, which the path
-        model cannot rank, and, unless ``by_hand``, without spaces that Placewise cannot write code
-        for."""
+    def searched(self, array: str, *, by_row: bool = False) -> tuple[str, ...]:
+        """Legal spaces of ``array`` that the search combines: without cache hints and, unless
+        ``by_row``, textures of two dimensions, which the path model cannot rank; and, unless
+        ``by_hand``, without spaces that Placewise cannot write code for."""
         present = self.present[array]
         found = []
         for name in self.spaces(array):
             space = self.machine.space(name)
-            left_out = space.is_cache_hint or (space.way.facts.by_hand and not self.by_hand)
+            left_out = space.is_cache_hint or (space.way.facts.by_row and not by_row)
+            left_out = left_out or (space.way.facts.by_hand and not self.by_hand)
             if name == present or not left_out:
                 found.append(name)
         return tuple(found)
@@ -358,6 +360,9 @@ def _property(
     obstacle = source_obstacle(view, use.name, space.way, writable=space.writable)
     if obstacle:
         return obstacle
+    beyond = rows_obstacle(use, machine) if space.way.facts.by_row else None
+    if beyond:
+        return beyond
     elements = argument.data.nbytes // max(1, use.parameter.element_bytes)
     if home.size_elements is not None and elements > home.size_elements:
         return f"{elements} elements; {space.name} memory holds {home.size_elements}"

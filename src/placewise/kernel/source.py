@@ -192,6 +192,22 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class RowSplit:
+    """An array seen as rows of ``pitch`` elements: every access names a row and a column, and the
+    column lies inside the row."""
+
+    pitch: int
+    """For the case's arguments."""
+    pitch_text: str
+    """The same as C++ expression of kernel parameters."""
+    splits: tuple[Split, ...]
+    """Row and column of every access, in the order of the array's accesses."""
+    bound_to: tuple[str, ...] = ()
+    """Whole-number arguments, and dimensions of grid and block, that the columns' bounds rest on.
+    """
+
+
+@dataclass(frozen=True)
 class ArrayUse:
     """How the kernel's source uses one pointer parameter."""
 
@@ -227,6 +243,9 @@ class ArrayUse:
     with another: ``float4`` of an array of floats. ``parameter`` has this element type."""
     reinterpreted: bool = False
     """Some accesses, but not all, read elements of another type than the parameter's."""
+    rows: RowSplit | None = None
+    """The array as rows and columns; None where an obstacle to textures of two dimensions says why
+    not."""
 
     @property
     def name(self) -> str:
@@ -326,4 +345,6 @@ def source_obstacle(
     obstacle = use.obstacle(way)
     if obstacle is None and way.facts.per_block and use.tile is None:
         return use.tile_obstacle
+    if obstacle is None and way.facts.by_row and use.rows is None:
+        return "no index of rows and columns"
     return obstacle

@@ -160,6 +160,10 @@ class Limits:
     """Clock that boards were measured to hold under load."""
     clock_highest_mhz: float | None = None
     """Highest clock that boards reach under load, where that is above the maker's boost clock."""
+    max_texture_2d: tuple[int, int] | None = None
+    """Texels in a row and rows of the largest texture of two dimensions over linear memory."""
+    texture_pitch_bytes: int | None = None
+    """What the bytes from one row of such a texture to the next must be a multiple of."""
     time_factor: float | None = None
     """Measured over predicted time of a kernel on the very board, at its sustained clock; None
     where the board was not calibrated."""

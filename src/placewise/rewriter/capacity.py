@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.choose.capacity import rows_obstacle
 from placewise.errors import UnsupportedError
 from placewise.kernel.source import ArrayUse
 from placewise.machine import Machine
@@ -39,5 +40,15 @@ def check_kernel_buffers(draft: Draft, machine: Machine, spaces: list[MemorySpac
         raise UnsupportedError(
             f"a block's tiles take {needed} bytes of shared memory, {machine.name} "
             f"gives a block {capacity}",
+            where=draft.case.filename,
+        )
+
+
+def check_rows(draft: Draft, space: MemorySpace, machine: Machine, use: ArrayUse) -> None:
+    """Raise UnsupportedError where the array's rows are none of a texture of two dimensions."""
+    obstacle = rows_obstacle(use, machine)
+    if obstacle is not None:
+        raise UnsupportedError(
+            f"array '{use.name}' cannot be placed in {space.name}: {obstacle}",
             where=draft.case.filename,
         )

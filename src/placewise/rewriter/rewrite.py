@@ -18,7 +18,11 @@ from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
 from placewise.machine import Machine
 from placewise.rewriter.body import edit_body
-from placewise.rewriter.capacity import check_host_buffers, check_kernel_buffers
+from placewise.rewriter.capacity import (
+    check_host_buffers,
+    check_kernel_buffers,
+    check_rows,
+)
 from placewise.rewriter.chunked_loops import ASYNC_COPIES, place_chunked
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
@@ -30,6 +34,7 @@ from placewise.rewriter.ways.direct import place_direct
 from placewise.rewriter.ways.host_buffer import FilledBuffer, place_host_buffers, use_filled
 from placewise.rewriter.ways.intrinsic import place_intrinsic
 from placewise.rewriter.ways.kernel_buffer import place_kernel_buffers
+from placewise.rewriter.ways.pitched import place_pitched
 from placewise.rewriter.ways.window import place_window
 from placewise.space import MemorySpace, Placement, Way
 
@@ -114,6 +119,9 @@ def draft_placement(
                 place_intrinsic(draft, use, space)
             case Way.BINDING:
                 place_binding(draft, use, space)
+            case Way.PITCHED:
+                check_rows(draft, space, machine, use)
+                place_pitched(draft, use, space)
             case Way.HOST_BUFFER if (held := _held(known, use)) is not None:
                 use_filled(draft, use, space, held)
             case Way.HOST_BUFFER:

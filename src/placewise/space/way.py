@@ -44,6 +44,9 @@ class WayFacts:
     """Each block has its own buffer, a tile, which its threads fill."""
     texels: bool = False
     """Loads fetch texels, so that the element type must be a texel type."""
+    by_row: bool = False
+    """An access needs a row and a column, in place of an index. Traffic is that of the texture with
+    one dimension, so that a model of it cannot tell the two apart."""
     indexed: bool = False
     """An access needs the element's index: a pointer to an element will not do."""
     host_window: bool = False
@@ -62,8 +65,8 @@ class WayFacts:
 
 
 class Way(StrEnum):
-    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5), the access policy
-    window of L2, which changes no access, and any other way."""
+    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5), textures of two
+    dimensions, the access policy window of L2, which changes no access, and any other way."""
 
     DIRECT = "direct"
     """Plain indexing of a pointer parameter (global memory)."""
@@ -71,6 +74,9 @@ class Way(StrEnum):
     """A pointer parameter read through an intrinsic (read-only cache)."""
     BINDING = "binding"
     """An object bound on the host, read through an intrinsic (texture)."""
+    PITCHED = "pitched"
+    """An object bound on the host over rows of an array, read through an intrinsic by column and
+    row (texture of two dimensions)."""
     HOST_BUFFER = "host_buffer"
     """A buffer declared at file scope and filled by the host (constant)."""
     KERNEL_BUFFER = "kernel_buffer"
@@ -125,6 +131,19 @@ def _facts(way: Way) -> WayFacts:
                 indexed=True,
                 declaration="cudaTextureObject_t",
                 load_function="tex1Dfetch",
+                edit_size=3,
+            )
+        case Way.PITCHED:
+            return WayFacts(
+                "texture",
+                # No memory's name has a blank: a file must say which memory is reached so.
+                ImpliedSpace("rows of texels", "texture2d", "Q", "texture"),
+                replaces_parameter=True,
+                texels=True,
+                by_row=True,
+                indexed=True,
+                declaration="cudaTextureObject_t",
+                load_function="tex2D",
                 edit_size=3,
             )
         case Way.HOST_BUFFER:

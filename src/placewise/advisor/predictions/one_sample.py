@@ -214,7 +214,7 @@ def _legal(legality: Legality, moves: Mapping[str, str]) -> Placement:
 
 def _targets(legality: Legality) -> list[Placement]:
     """All legal placements but the present one, those that move fewest arrays first."""
-    spaces = [legality.searched(array) for array in legality.arrays]
+    spaces = [legality.searched(array, by_row=True) for array in legality.arrays]
     placements = (
         Placement(tuple(zip(legality.arrays, chosen, strict=True))) for chosen in product(*spaces)
     )

@@ -17,6 +17,7 @@ from placewise.kernel.source import (
     InlinedView,
     Member,
     Parameter,
+    RowSplit,
     SourceView,
 )
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
@@ -26,6 +27,7 @@ from placewise.kernel.view.pointers import MOVES, follow
 from placewise.kernel.view.read_as import read_as
 from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
+from placewise.kernel.view.tiles.rows import find_rows
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.tree.node import Node, shared_arrays
@@ -36,6 +38,7 @@ from placewise.space import Way
 _BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)
 _REPLACING = tuple(way for way in Way if way.facts.replaces_parameter)
 _TEXTURES = tuple(way for way in Way if way.facts.texels)
+_BY_ROW = tuple(way for way in Way if way.facts.by_row)
 _HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
 MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
 """Ways that change every use of an array, also one in a branch that the preprocessor left out."""
@@ -219,6 +222,13 @@ def _array_use(
     obstacles = _obstacles(kernel, parameter, uses, places, elements)
     written = any(p.kind != "load" for p in places)
     found = _tile(kernel, uses, values, elements, parameter, launch, written=written)
+    rows = None
+    if any(way not in obstacles for way in _BY_ROW):
+        split = find_rows(values, uses.accesses, elements)
+        if isinstance(split, RowSplit):
+            rows = split
+        else:
+            obstacles |= {way: split for way in _BY_ROW if way not in obstacles}
     functions = {p.intrinsic for p in loads}
     own = functions.pop() if len(functions) == 1 else None
     return ArrayUse(
@@ -229,6 +239,7 @@ def _array_use(
         obstacles=tuple(obstacles.items()),
         tile=found.tile,
         tile_obstacle=found.obstacle,
+        rows=rows,
         present=Way.INTRINSIC if own else Way.DIRECT,
         load_function=own,
         tokens=tuple(sorted(uses.variables[0].tokens)),

@@ -102,6 +102,16 @@ def extent(entry: LimitEntry, kind: Kind, filename: str) -> tuple[int, ...]:
     raise wrong(entry, kind, filename)
 
 
+def pair(entry: LimitEntry, kind: Kind, filename: str) -> tuple[int, ...]:
+    """``<x y>``."""
+    match entry.value:
+        case Extent(values, None) if len(values) == 2 and all(
+            v == int(v) and v > 0 for v in values
+        ):
+            return tuple(int(v) for v in values)
+    raise wrong(entry, kind, filename)
+
+
 def shares(entry: LimitEntry, kind: Kind, filename: str) -> tuple[float, ...]:
     """``<a b …>``: parts of a whole, made to add up to 1."""
     match entry.value:

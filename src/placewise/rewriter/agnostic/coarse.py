@@ -122,6 +122,13 @@ def coarse_version(
             members.append(ConstantMember(use, offset))
             draft.notes.append(f"{use.name}: {space.name} memory, filled by the host")
 
+    by_row = next((a for a, s in placement if machine.space(s).way.facts.by_row), None)
+    if by_row is not None:
+        raise UnsupportedError(
+            f"array '{by_row}' in {placement[by_row]} memory cannot be switched: its rows are of "
+            "one width",
+            where=case.filename,
+        )
     draft = draft_placement(case, placement, machine, view, in_union)
     kernel = names.version(number)
     text = renamed_kernel(draft, names.kernel, kernel)

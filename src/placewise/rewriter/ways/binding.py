@@ -73,10 +73,14 @@ def texels(argument: ArrayArgument, use: ArrayUse, lanes: int) -> NDArray[np.gen
     return flat if lanes == 1 else flat.reshape(-1, lanes)
 
 
-def assembled(draft: Draft, element: str, texel_type: str, declaration: str, intrinsic: str) -> str:
+def assembled(
+    draft: Draft, element: str, texel_type: str, declaration: str, intrinsic: str,
+    coordinates: tuple[str, ...] = ("index",),
+) -> str:  # fmt: skip
     """Name of an inline function that fetches one ``element``, declared once per element type."""
     name = f"fetch_{element.replace(' ', '_')}"
-    marker = f" {name}({declaration} texture, int index)"
+    taken = ", ".join(f"int {c}" for c in coordinates)
+    marker = f" {name}({declaration} texture, {taken})"
     if any(marker in line for line in draft.declarations):
         return name
     name = draft.unique(name)
@@ -87,8 +91,8 @@ def assembled(draft: Draft, element: str, texel_type: str, declaration: str, int
     else:
         value = f"({element})((unsigned long long)(unsigned)v.y << 32 | (unsigned)v.x)"
     draft.declarations += [
-        f"static __device__ __forceinline__ {element} {name}({declaration} texture, int index) {{",
-        f"    const {texel_type} v = {intrinsic}<{texel_type}>(texture, index);",
+        f"static __device__ __forceinline__ {element} {name}({declaration} texture, {taken}) {{",
+        f"    const {texel_type} v = {intrinsic}<{texel_type}>(texture, {', '.join(coordinates)});",
         f"    return {value};",
         "}",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placewise.kernel.view.elements import is_unsigned, unqualified
+from placewise.kernel.view.indices.always import Always
 from placewise.kernel.view.indices.conditions import facts_at, facts_of
 from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.symbolic import Poly
@@ -66,8 +67,4 @@ def holds_at(values: Values, guard: Affine, indices: Sequence[Node]) -> bool:
     """Whether a guard of the fill always holds of the element that a read names, whatever the
     launch: by the conditions around that read."""
     needed = guard.at([values.value(i) for i in indices])
-    try:
-        bounds = values.bounder.bounds(needed, False, facts_at(indices[0], values))
-    except Unbounded:
-        return False
-    return any(b.value is not None and b.value >= 0 for b in bounds)
+    return Always().natural(needed, facts_at(indices[0], values))
