@@ -9,6 +9,7 @@ from placewise import make_case
 from placewise.advisor import advise
 from placewise.advisor.forms.timing import time_form
 from placewise.errors import UnsupportedError
+from placewise.executor.slice_interpreter import PathTooLongError
 from placewise.kernel.cases.prepare_case import named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
@@ -153,3 +154,26 @@ def test_constant_memory_that_misses_its_cache_is_not_recommended():
     assert constant.timed is not None
     assert found.recommended is not constant
     assert any("miss the nearest constant cache" in note for note in found.notes)
+
+
+def test_forms_of_a_launch_that_was_run_whole_are_run_whole_at_once(monkeypatch):
+    sliced = []
+
+    def too_long(kernel, *_, **__):
+        sliced.append(kernel)
+        raise PathTooLongError("too long", with_guards=False)
+
+    monkeypatch.setattr(evidence, "slice_launch", too_long)
+    source = """
+    __global__ void f(const float *table, float *out) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float sum = 0;
+        for (int k = 0; k < 64; k++) sum += table[k];
+        out[i] = sum;
+    }"""
+    arrays = [np.ones(64, np.float32), np.zeros(512, np.float32)]
+    advice = advise(make_case("f", source, arrays, block=64, grid=8), "RTX3090")
+    moved = [o.timed for o in advice.options if o.timed is not None]
+    assert len(moved) > 1
+    assert all(timed.whole for timed in moved)
+    assert len(sliced) == 1

@@ -9,7 +9,7 @@ from constructs import CONSTRUCTS
 from placewise.errors import UnsupportedError
 from placewise.executor import execute, lane_offsets
 from placewise.executor.slice_interpreter import PathTooLongError, slice_launch, trace_chunk
-from placewise.executor.slice_interpreter.run import RECORDED
+from placewise.executor.slice_interpreter.kept_accesses import RECORDED
 from placewise.executor.slice_interpreter.trace_chunk import chunk_of
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel
@@ -277,3 +277,61 @@ def test_lanes_are_the_same_in_parts_of_any_size(monkeypatch):
     for rows in (1, 20):
         monkeypatch.setattr(trace_chunk, "_ROWS", rows)
         assert lanes(chunk_of(seen)) == lanes(whole)
+
+
+def test_accesses_of_all_blocks_are_kept_as_long_as_they_are_few():
+    source = """extern "C" __global__ void f(const float *x, float *y, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float sum = 0;
+        for (int k = threadIdx.x & 32 ? 0 : n / 2; k < n; ++k) sum += x[k * 96 + i];
+        y[i] = sum; }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
+    kernel = replace(kernel, machine_code=True)
+    n = RECORDED + 200
+    arrays = (ArrayArgument("x", np.ones(96 * n + 192, np.float32)),)
+    arrays += (ArrayArgument("y", np.zeros(192, np.float32)),)
+    inputs = Inputs((*arrays, ScalarArgument("n", np.int32(n))))
+    launch = Launch((3, 1, 1), (64, 1, 1))
+    blocks, one = np.arange(3), np.array([False, True, False])
+
+    def kept(**options):
+        seen = slice_launch(kernel, launch, inputs, blocks, **options)
+        accesses = [
+            (a.site, a.step, a.warps.tolist(), a.mask.tolist(), a.window.tolist())
+            for a in seen.accesses
+        ]
+        return seen, accesses
+
+    every, all_accesses = kept()
+    traced, some_accesses = kept(trace=one)
+    total = int(every.site_executions.sum())
+    enough, found = kept(trace=one, few=total)
+    assert enough.all_kept
+    assert found == all_accesses
+    # The limit is passed at the very end, and early on.
+    for few in (total - 1, total // 3, 1):
+        fewer, found = kept(trace=one, few=few)
+        assert not fewer.all_kept
+        assert found == some_accesses
+        np.testing.assert_array_equal(fewer.site_executions, traced.site_executions)
+
+
+def test_only_guards_of_arithmetic_are_worth_a_second_attempt():
+    searching = """extern "C" __global__ void f(const float *x, float *y, int n) {
+        float v = 0; int k = 0;
+        while (k < n && v < 1e9f) v += x[k++];
+        y[threadIdx.x] = v; }"""
+    arguments = (ArrayArgument("x", np.ones(3000, np.float32)),)
+    arguments += (ArrayArgument("y", np.zeros(32, np.float32)),)
+    inputs = Inputs((*arguments, ScalarArgument("n", np.int32(3000))))
+    for source, helps in ((GUARDED, True), (searching, False)):
+        kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
+        with pytest.raises(PathTooLongError) as caught:
+            slice_launch(
+                replace(kernel, machine_code=True),
+                Launch((1, 1, 1), (32, 1, 1)),
+                inputs,
+                np.arange(1),
+                work=2_000,
+            )
+        assert caught.value.with_guards == helps

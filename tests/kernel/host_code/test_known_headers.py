@@ -91,3 +91,21 @@ def test_headers_under_a_condition_that_does_not_hold_change_nothing_else(tmp_pa
     kept = device_source(text, path, "f", CompileOptions()).text
     assert "cudnn.h" not in kept
     assert "#include <limits>" in kept
+
+
+@pytest.mark.parametrize(
+    ("used", "header"),
+    [
+        ("std::numeric_limits<int>::max()", "limits"),
+        ("std::max(1, 2)", "algorithm"),
+        ("std::make_pair(1, 2).second", "utility"),
+        ("std::is_same<int, float>::value", "type_traits"),
+    ],
+)
+def test_what_host_headers_bring_along_needs_no_full_library(used, header, tmp_path):
+    text = (
+        f"#include <iostream>\nvoid host() {{}}\n__global__ void f(int *a) {{ a[0] = {used}; }}\n"
+    )
+    device = device_source(text, str(tmp_path / "source.cu"), "f", CompileOptions())
+    assert header in device.preincludes
+    assert "PLACEWISE_FULL_STD" not in dict(device.defines)

@@ -104,7 +104,11 @@ def _timed(
         if form.kernel is None:
             continue
         timed = time_form(
-            form.kernel, form.rewritten.case, prepared.machine, corrected=prepared.corrected
+            form.kernel,
+            form.rewritten.case,
+            prepared.machine,
+            whole=present.whole,
+            corrected=prepared.corrected,
         )
         ratio = ratio_of_times(timed, present)
         if ratio is not None:

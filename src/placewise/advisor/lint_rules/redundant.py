@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placewise.advisor.lint import WORTH_A_NOTE, Remark, Rule
 from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.errors import PlacewiseError
-from placewise.executor.slice_interpreter import slice_launch
+from placewise.executor.slice_interpreter import WORK, slice_launch
 from placewise.executor.slice_interpreter.trace_chunk import chunk_of
 from placewise.executor.trace import Site, TraceChunk, lane_offsets
 from placewise.memory.simulate.launch import SimulatedLaunch
@@ -89,7 +89,9 @@ def reuse_of(run: SimulatedLaunch, report: CounterReport) -> list[Reuse]:
     numbers = np.unique(np.linspace(0, run.launch.blocks - 1, BLOCKS).astype(np.int64))
     kernel = replace(run.kernel, machine_code=True)
     try:
-        seen = slice_launch(kernel, run.launch, report.case.inputs, numbers, guards=False)
+        seen = slice_launch(
+            kernel, run.launch, report.case.inputs, numbers, guards=False, work=WORK
+        )
     except PlacewiseError:
         return []
     chunk = chunk_of(seen)

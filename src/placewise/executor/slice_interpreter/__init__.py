@@ -5,6 +5,7 @@ arithmetic. Nothing is compiled, so this takes a fraction of the time of compili
 """
 
 from placewise.executor.slice_interpreter.backward_slice import PathTooLongError
-from placewise.executor.slice_interpreter.run import WORK, Accesses, SlicedTrace, slice_launch
+from placewise.executor.slice_interpreter.kept_accesses import Accesses
+from placewise.executor.slice_interpreter.run import WORK, SlicedTrace, slice_launch
 
 __all__ = ["WORK", "Accesses", "PathTooLongError", "SlicedTrace", "slice_launch"]

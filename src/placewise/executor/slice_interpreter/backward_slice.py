@@ -18,7 +18,12 @@ _WORD_BYTES = 4
 
 
 class PathTooLongError(UnsupportedError):
-    """More nodes would have to be computed than are allowed."""
+    """More nodes would have to be computed than are allowed; ``with_guards`` tells whether there
+    would be fewer without the guards of arithmetic."""
+
+    def __init__(self, message: str, *, with_guards: bool) -> None:
+        super().__init__(message)
+        self.with_guards = with_guards
 
 
 def plain_operands(n: Node) -> int:
@@ -61,7 +66,6 @@ class BackwardSlice:
 
     def __init__(self, program: Program, words: Sequence[int], *, guards: bool = True) -> None:
         self._words = words
-        self._counted = guards
         self.nodes: set[Node] = set()
         self.contents: set[Node] = set()
         self._regs: set[Reg] = set()
@@ -76,7 +80,14 @@ class BackwardSlice:
                     self._stores.append(n)
         self._guarded = Guarded()
         self._addresses: dict[Node, Node] = {}
-        self._work = list(self._roots(program))
+        self._find(self._roots(program))
+        without = len(self.nodes)
+        self._find(n.args[0] for b in program.blocks for n in b.nodes if n.op == "count" and guards)
+        self.needs_guards = len(self.nodes) > without
+        """Whether it holds nodes that guards alone need."""
+
+    def _find(self, roots: Iterator[Node]) -> None:
+        self._work = list(roots)
         while self._work:
             self._need(self._work.pop())
 
@@ -141,5 +152,3 @@ class BackwardSlice:
                     guard = guard_of(n)
                     if guard is not None:
                         yield guard
-                elif n.op == "count" and self._counted:
-                    yield n.args[0]

@@ -37,6 +37,7 @@ from placewise.executor.slice_interpreter.backward_slice import (
     steering,
 )
 from placewise.executor.slice_interpreter.guarded import made_nodes
+from placewise.executor.slice_interpreter.kept_accesses import Accesses, KeptAccesses
 from placewise.executor.slice_interpreter.operations import DTYPES, Lanes
 from placewise.executor.slice_interpreter.specials import special_registers
 from placewise.executor.slice_interpreter.steps import Call, State, Step, call_of, count_of
@@ -49,27 +50,11 @@ from placewise.kernel.launch import Inputs, Launch
 
 WORK = 600_000
 """Largest number of nodes computed in one call, which takes two or three seconds."""
-RECORDED = 1024
-"""Number of executions of one instruction whose addresses are kept."""
+LONG_WORK = 4 * WORK
+"""Most work for a slice that holds no arithmetic for the sake of guards; a full run of such a
+launch would take minutes."""
 _END = 1 << 30
 """Block number of lanes whose thread has ended."""
-
-
-@dataclass(frozen=True, eq=False)
-class Accesses:
-    """One execution of a memory instruction by n warps together."""
-
-    site: int
-    step: int
-    warps: NDArray[np.int64]
-    """(n,) rows of the warps."""
-    mask: NDArray[np.bool_]
-    """(n, 32) active lanes."""
-    window: NDArray[np.int64]
-    """(n,) window of the first active lane's address."""
-    offset: NDArray[np.int64]
-    """(n, 32) bytes from the start of the window, or of the block's shared or the thread's local
-    memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +81,12 @@ class SlicedTrace:
     site_executions: NDArray[np.int64]
     """(b, sites) number of warps that executed each memory instruction."""
     accesses: tuple[Accesses, ...]
-    """Accesses of the traced blocks: the first ``RECORDED`` executions of each instruction, or all
-    of a whole trace."""
+    """Accesses of the traced blocks, or of all of them if ``all_kept``: the first ``RECORDED``
+    executions of each instruction (:mod:`.kept_accesses`), or all of a whole trace."""
     step_lanes: NDArray[np.uint32] | None = None
     """(s, w) lanes that took part, a bit for each; None but for a whole trace."""
+    all_kept: bool = False
+    """Whether the accesses of blocks that were not to be traced are kept, too."""
 
     def path(self, warp: int) -> NDArray[np.int64]:
         """Basic blocks that a warp executed, in order."""
@@ -114,15 +101,18 @@ def slice_launch(
     *,
     trace: NDArray[np.bool_] | None = None,
     guards: bool = True,
-    work: int = WORK,
+    work: int | None = None,
     whole: bool = False,
+    few: int = 0,
 ) -> SlicedTrace:
     """Trace the paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
     ``trace`` (b,) selects the blocks whose accesses are kept, all if None. The blocks see device
     memory as it is before the launch, and what they write themselves. ``guards`` counts the threads
     in which guards of arithmetic hold, which may need all of a kernel's arithmetic. A ``whole``
-    trace keeps the lanes of every step and the addresses of every execution.
+    trace keeps the lanes of every step and the addresses of every execution. The accesses of all
+    blocks are kept if they are at most ``few`` warp accesses. ``work`` is
+    :data:`WORK`, or :data:`LONG_WORK` where guards need nothing, unless given.
 
     Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
     surfaces, for textures other than linear memory of 32-bit words, and for nodes of the slice that
@@ -145,7 +135,7 @@ def slice_launch(
         )
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
-    run = _Run(program, words, device, launch, blocks, traced, guards, work, whole=whole)
+    run = _Run(program, words, device, launch, blocks, traced, guards, work, whole=whole, few=few)
     run.go()
     return run.result(sites_of(program, parsed(kernel), reads))
 
@@ -156,11 +146,11 @@ class _Participants(NamedTuple):
     counts: NDArray[np.int64]
     """(b,) warps of each block."""
     warps: NDArray[np.int64]
-    """(n,) indices of the warps that are traced."""
+    """(n,) indices of the warps whose accesses are kept."""
     lanes: NDArray[np.bool_]
-    """(n, 32) active lanes of the traced warps."""
+    """(n, 32) active lanes of these warps."""
     first: NDArray[np.int64]
-    """(n,) first active lane of each traced warp."""
+    """(n,) first active lane of each of these warps."""
 
 
 class _Run:
@@ -174,17 +164,18 @@ class _Run:
         blocks: NDArray[np.int64],
         traced: NDArray[np.bool_],
         guards: bool,
-        work: int,
+        work: int | None,
         *,
         whole: bool,
+        few: int,
     ) -> None:
         self.lanes: list[NDArray[np.uint32]] | None = [] if whole else None
         self.program, self.device, self.blocks = program, device, blocks
-        self.counted, self.left = guards, work
+        self.counted = guards
         self.words = words
-        self.traced = traced
         per_block = launch.warps_per_block
         self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
+        self.kept = KeptAccesses(traced[self.block_of_warp], few=few, whole=whole)
         warps = len(self.block_of_warp)
         thread = np.arange(per_block * 32).reshape(per_block, 32)
         tiled = np.tile(thread, (len(blocks), 1))
@@ -199,6 +190,8 @@ class _Run:
             program.shared_base,
         )
         self.slice = BackwardSlice(program, words, guards=guards)
+        self.for_guards = guards and self.slice.needs_guards
+        self.left = work if work is not None else WORK if self.for_guards else LONG_WORK
         self.at = np.where(tiled < launch.threads_per_block, 0, _END)
         self.waiting = np.zeros((warps, 32), np.bool_)
         self.phase = np.zeros(len(blocks), np.int64)
@@ -210,8 +203,6 @@ class _Run:
         self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
         self.site_executions = np.zeros((len(blocks), len(program.accesses)), np.int64)
         self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
-        self.accesses: list[Accesses] = []
-        self.recorded = [0] * len(program.accesses)
         self._last_mask: NDArray[np.bool_] | None = None
         self._last_participants: _Participants | None = None
 
@@ -256,7 +247,10 @@ class _Run:
             code = self.code[block.number] = self._prepare(block)
         self.left -= len(code) + 1
         if self.left < 0:
-            raise PathTooLongError("a path of a warp is too long for the slice interpreter")
+            raise PathTooLongError(
+                "a path of a warp is too long for the slice interpreter",
+                with_guards=self.for_guards,
+            )
         took_part = mask.any(axis=1)
         self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
         if self.lanes is not None:
@@ -354,16 +348,16 @@ class _Run:
         return call
 
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
-        counted, warps, lanes, first = self._participants(mask)
-        self.site_executions[:, access.site] += counted
-        enough = self.lanes is None and self.recorded[access.site] >= RECORDED
-        if not len(warps) or enough:
+        found = self._participants(mask)
+        self.site_executions[:, access.site] += found.counts
+        if self.kept.are_too_many(int(found.counts.sum())):
+            self._last_participants = None
+            found = self._participants(mask)
+        if not len(found.warps) or not self.kept.wants(access.site):
             return
-        self.recorded[access.site] += 1
-        window, offset = self.storage.seen(access.space, address, warps, first)
-        self.accesses.append(
-            Accesses(access.site, len(self.steps) - 1, warps, lanes, window, offset)
-        )
+        window, offset = self.storage.seen(access.space, address, found.warps, found.first)
+        step = len(self.steps) - 1
+        self.kept.add(Accesses(access.site, step, found.warps, found.lanes, window, offset))
 
     def _participants(self, mask: NDArray[np.bool_]) -> _Participants:
         """The warps and lanes that execute an access under ``mask``.
@@ -373,7 +367,7 @@ class _Run:
         if self._last_participants is None or self._last_mask is not mask:
             took_part = mask.any(axis=1)
             counts = np.bincount(self.block_of_warp, took_part, len(self.blocks)).astype(np.int64)
-            warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
+            warps = np.flatnonzero(took_part & self.kept.warps)
             lanes = mask[warps]
             self._last_mask = mask
             self._last_participants = _Participants(counts, warps, lanes, np.argmax(lanes, axis=1))
@@ -412,6 +406,7 @@ class _Run:
             self.executions,
             self.guards[:, : len(self.program.guards) * self.counted],
             self.site_executions,
-            tuple(self.accesses),
+            self.kept.first(),
             np.array(self.lanes, np.uint32) if self.lanes is not None else None,
+            all_kept=self.kept.of_all,
         )

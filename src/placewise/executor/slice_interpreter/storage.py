@@ -86,7 +86,13 @@ class Storage:
             found = [(WINDOW_OF_SPACE[space], mask)]
         else:
             window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
-            found = [(w, mask & (window == w)) for w in np.unique(window[mask]).tolist()]
+            active = window[mask]
+            if not len(active):
+                return
+            least, most = int(active.min()), int(active.max())
+            # Nearly all accesses are to one array.
+            numbers = [least] if least == most else np.unique(active).tolist()
+            found = [(w, mask if least == most else mask & (window == w)) for w in numbers]
         for number, lanes in found:
             if number == _SHARED:
                 own = offset if space == "shared" else offset - self._shared_base
@@ -107,7 +113,11 @@ class Storage:
         for window, here, offset in self._places(space, address, mask):
             memory = self._elements(window, dtype)
             index = offset // dtype.itemsize
+            all_inside = not len(index) or int(index.max()) + count <= len(memory)
             for n, result in enumerate(results):
+                if all_inside:
+                    result[here] = memory[index + n if n else index]
+                    continue
                 inside = index + n < len(memory)
                 values = np.zeros(len(index), dtype)
                 values[inside] = memory[index[inside] + n]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.device_memory.address_space import WINDOWS
-from placewise.executor.slice_interpreter.run import Accesses, SlicedTrace
+from placewise.executor.slice_interpreter.kept_accesses import Accesses
+from placewise.executor.slice_interpreter.run import SlicedTrace
 from placewise.executor.trace import TraceChunk
 
 _ROWS = 8192

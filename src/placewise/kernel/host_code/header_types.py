@@ -26,6 +26,17 @@ _HEADERS = {
     "stdint.h": re.compile(rf"{_INTEGERS.pattern}|U?INT(?:8|16|32|64)_(?:MAX|MIN|C)|SIZE_MAX"),
 }
 """Headers and the names that they define. Those of 16-bit floats come with cuBLAS."""
+_NO_MEMBER = re.compile(r'namespace "std" has no member "(\w+)"')
+_STD_HEADERS = {
+    "limits": re.compile("numeric_limits"),
+    "algorithm": re.compile("min|max|clamp"),
+    "utility": re.compile("swap|pair|make_pair"),
+    "type_traits": re.compile(
+        "enable_if|conditional|is_same|remove_(?:cv|const|reference|pointer)"
+    ),
+}
+"""Stand-ins for headers of the C++ library, and names in them that sources use without including
+them: other headers of the host bring them along."""
 _BUILT_IN = ("cuda_fp16.h", "cuda_bf16.h")
 """NVRTC knows these types by itself, so that they are incomplete, not undefined."""
 
@@ -40,6 +51,10 @@ def headers_of_types(messages: Sequence[str], texts: Sequence[str]) -> Iterator[
         for header in _BUILT_IN:
             if any(re.search(rf"\b(?:{_HEADERS[header].pattern})\b", text) for text in texts):
                 yield header
+    absent = [m[1] for message in messages if (m := _NO_MEMBER.search(message))]
+    for header, names in _STD_HEADERS.items():
+        if any(names.fullmatch(name) for name in absent):
+            yield header
     in_std = any(NAMESPACE in message or STD.search(message) for message in messages)
     if in_std and any(_STD_INTEGERS.search(text) for text in texts):
         yield "cstdint"

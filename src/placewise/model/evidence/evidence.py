@@ -18,7 +18,7 @@ from placewise.errors import CaseError, UnsupportedError
 from placewise.executor.device_memory.fill import partly_filled
 from placewise.executor.result import Execution
 from placewise.executor.runtime.gc_pause import collection_held
-from placewise.executor.slice_interpreter import WORK, PathTooLongError, SlicedTrace, slice_launch
+from placewise.executor.slice_interpreter import PathTooLongError, SlicedTrace, slice_launch
 from placewise.executor.slice_interpreter.trace_chunk import chunk_of
 from placewise.executor.trace import TraceChunk
 from placewise.kernel.binary.cubin import CubinKernel, read_cubin
@@ -63,9 +63,6 @@ more than ``MOST_STEPS``."""
 MOST_STEPS = 3_000_000
 """Number of basic blocks executed by all warps of a launch that take some seconds to interpret."""
 GROUPS = 8
-LONG_WORK = 4 * WORK
-"""Most work for a slice that leaves out guards of arithmetic; a full run of such a launch would
-take minutes."""
 
 
 def evidence_of(
@@ -117,10 +114,12 @@ def _sliced(
     shared = facts.static_shared_bytes + launch.shared_bytes
     resident = _resident(launch, machine, kernel.registers, shared)
     blocks = every_block(launch) if every else blocks_by_kind(launch, machine, resident)
-    seen = _seen(kernel, launch, inputs, blocks)
+    looked_at_all = blocks.sample.complete and _has_few_warps(launch)
+    seen = _seen(kernel, launch, inputs, blocks, few=SMALL_ACCESSES if looked_at_all else 0)
     if not every and _is_small(seen, launch):
         blocks = every_block(launch)
-        seen = _seen(kernel, launch, inputs, blocks)
+        if not seen.all_kept:
+            seen = _seen(kernel, launch, inputs, blocks)
     if not blocks.sample.complete and _unevenness(seen, blocks) > MOST_ERROR:
         steps = len(seen.step_block) * launch.blocks * launch.warps_per_block
         if steps <= MOST_STEPS:
@@ -173,8 +172,11 @@ def _is_small(seen: SlicedTrace, launch: Launch) -> bool:
     """Whether the accesses of all blocks can be simulated in about a second, judged by those of the
     blocks of ``seen``."""
     each = float(seen.site_executions.sum()) / max(1, len(seen.site_executions))
-    few = launch.blocks * launch.warps_per_block <= SMALL_WARPS
-    return few and each * launch.blocks <= SMALL_ACCESSES
+    return _has_few_warps(launch) and each * launch.blocks <= SMALL_ACCESSES
+
+
+def _has_few_warps(launch: Launch) -> bool:
+    return launch.blocks * launch.warps_per_block <= SMALL_WARPS
 
 
 def _touched(
@@ -230,9 +232,11 @@ def _resident(
     return found
 
 
-def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds) -> SlicedTrace:
+def _seen(
+    kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds, *, few: int = 0
+) -> SlicedTrace:
     """The sliced trace of ``blocks``, with the accesses of those that are simulated for each kind,
-    or of all of them if they are few.
+    or of all of them if the blocks, or all their accesses (at most ``few``), are few.
 
     If the paths are long, branches that only guard arithmetic (such as a square root of small
     numbers) are left out, since they are most of the work in such kernels.
@@ -240,12 +244,13 @@ def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds) ->
     traced = np.logical_or.reduce([blocks.traced(k) for k in range(blocks.kinds)])
     if _all_traced(blocks):
         traced[:] = True
+    sliced = partial(slice_launch, kernel, launch, inputs, blocks.numbers, trace=traced, few=few)
     try:
-        return slice_launch(kernel, launch, inputs, blocks.numbers, trace=traced)
-    except PathTooLongError:
-        return slice_launch(
-            kernel, launch, inputs, blocks.numbers, trace=traced, guards=False, work=LONG_WORK
-        )
+        return sliced()
+    except PathTooLongError as error:
+        if not error.with_guards:
+            raise
+        return sliced(guards=False)
 
 
 def _all_traced(blocks: BlockKinds) -> bool:

@@ -1,0 +1,93 @@
+"""Which accesses of a sliced trace are kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RECORDED = 1024
+"""Number of executions of one instruction whose addresses are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """One execution of a memory instruction by n warps together."""
+
+    site: int
+    step: int
+    warps: NDArray[np.int64]
+    """(n,) rows of the warps."""
+    mask: NDArray[np.bool_]
+    """(n, 32) active lanes."""
+    window: NDArray[np.int64]
+    """(n,) window of the first active lane's address."""
+    offset: NDArray[np.int64]
+    """(n, 32) bytes from the start of the window, or of the block's shared or the thread's local
+    memory."""
+
+    def of(self, rows: NDArray[np.bool_]) -> Accesses:
+        """Those of some of the warps, ``rows`` (n,)."""
+        if rows.all():
+            return self
+        warps, mask = self.warps[rows], self.mask[rows]
+        return Accesses(self.site, self.step, warps, mask, self.window[rows], self.offset[rows])
+
+
+class KeptAccesses:
+    """The accesses of ``traced`` warps (w,), of each instruction the first :data:`RECORDED`
+    executions, or all with ``whole``.
+
+    As long as all warps together have at most ``few`` warp accesses, all are kept, since a small
+    launch is looked at as a whole; which launches are small shows only at the end.
+    """
+
+    def __init__(self, traced: NDArray[np.bool_], *, few: int, whole: bool) -> None:
+        self._traced = traced
+        self._room = few
+        self._limit = None if whole else RECORDED
+        self.of_all = few > 0
+        """Whether the accesses of all warps are kept so far."""
+        self.warps = np.ones_like(traced) if few else traced
+        """(w,) warps whose accesses are to be added."""
+        self._found: list[Accesses] = []
+        self._number: Counter[int] = Counter()
+
+    def are_too_many(self, executions: int) -> bool:
+        """Whether ``executions`` more warp accesses are too many to keep those of all warps; then
+        those of the traced ones alone are kept from now on."""
+        if not self.of_all:
+            return False
+        self._room -= executions
+        if self._room >= 0:
+            return False
+        self.of_all, self.warps = False, self._traced
+        self._found = self._first_of(self._found)
+        self._number = Counter(one.site for one in self._found)
+        return True
+
+    def wants(self, site: int) -> bool:
+        """Whether further accesses of an instruction are to be added."""
+        return self.of_all or self._limit is None or self._number[site] < self._limit
+
+    def add(self, one: Accesses) -> None:
+        """Keep the accesses of one execution by warps of ``warps``."""
+        self._found.append(one)
+        self._number[one.site] += 1
+
+    def first(self) -> tuple[Accesses, ...]:
+        """Those that are kept in the end."""
+        return tuple(self._first_of(self._found) if self.of_all else self._found)
+
+    def _first_of(self, found: Iterable[Accesses]) -> list[Accesses]:
+        kept: list[Accesses] = []
+        number: Counter[int] = Counter()
+        for one in found:
+            rows = self.warps[one.warps]
+            if rows.any() and (self._limit is None or number[one.site] < self._limit):
+                number[one.site] += 1
+                kept.append(one.of(rows))
+        return kept
