@@ -24,6 +24,7 @@ from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
+from placewise.kernel.target import target_for
 from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model import timeline_model
@@ -38,6 +39,8 @@ THREADS = (64, 256, 768, 1024)
 TURNS, PIECES = 64, (10, 20)
 """Loads of a thread, and blocks that read different pieces: buffers of 5 and 10 MB."""
 KERNEL_BLOCKS = 20_000
+NVRTC = "12.9"
+"""The compiler that knows all boards, the V100 among them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Board:
 
 
 BOARDS = (
+    Board("v100", "V100"),
     Board("a100_40", "A100"),
     Board("a100_80", "A100_80"),
     Board("h200", "H200"),
@@ -87,8 +91,8 @@ def l2_table(path: Path) -> dict[int, float]:
 
 def predicted(machine: Machine, entry: str, launch: Launch, inputs: Inputs, moved: float) -> float:
     """GB/s of a launch that moves so many bytes."""
-    capability = "sm_{}{}".format(*machine.limits.compute_capability)
-    options = CompileOptions(arch=capability, defines=(("TURNS", str(TURNS)),))
+    arch, _ = target_for(machine.limits.compute_capability, NVRTC)
+    options = CompileOptions(arch=arch, nvrtc=NVRTC, defines=(("TURNS", str(TURNS)),))
     kernel = compile_kernel(SOURCE.read_text(), str(SOURCE), entry, options)
     found = timeline_model().predict(evidence_of(kernel, launch, inputs, machine), machine)
     return moved / found.nanoseconds

@@ -30,7 +30,16 @@ def test_each_machine_has_the_time_that_it_has_alone(report):
 def test_a_machine_without_a_time_says_why(report):
     ((name, why),) = report.refused
     assert name == "K20c"
-    assert "7.5 and later" in why
+    assert "7.0 and later" in why
+
+
+def test_volta_is_timed_from_its_own_code_or_from_turings():
+    stand_in = placewise.predict_time("triad", "V100")
+    own = placewise.predict_time("triad", "V100", nvrtc="12.9")
+    assert "compiled for sm_75" in stand_in.prediction.notes[0]
+    assert not any("compiled for" in note for note in own.prediction.notes)
+    assert own.case.options.arch == "sm_70"
+    assert own.milliseconds == pytest.approx(stand_in.milliseconds, rel=0.1)
 
 
 def test_what_nearly_binds_is_close_to_what_binds(report):

@@ -42,7 +42,7 @@ def test_json_has_every_machine_in_the_order_asked_for():
         (["matmul", "-m", "A100,T4", "--measured", "3ms"], CaseError, "which machine"),
         (["matmul", "-m", "A100", "--measured", "T4=3ms"], CaseError, "not among"),
         (["matmul", "-m", "A100", "--measured", "A100=3"], CaseError, "not a time"),
-        (["matmul", "-m", "K20c"], UnsupportedError, "7.5 and later"),
+        (["matmul", "-m", "K20c"], UnsupportedError, "7.0 and later"),
     ],
 )
 def test_bad_input_is_one_error(arguments, error, message):

@@ -84,7 +84,7 @@ class BenignRace:
         )
         best = self.copies[0]
         if best.ratio is None:
-            return f"{said}; what that gains is predicted from compute capability 7.5 on."
+            return f"{said}; what that gains is predicted from compute capability 7.0 on."
         gain = f"{speedup(best.ratio.ratio)} times as fast"
         where = f"with the copy in {best.space} memory, {self.copy_ns * 1e-3:.3g} µs to make it"
         if best.ratio.ratio >= 1.0:

@@ -130,7 +130,7 @@ def predict_time(
     measured_ms: float | None = None, clock: str | float | None = None, caches: str = "cold",
     model: str = DEFAULT,
 ) -> TimePrediction:  # fmt: skip
-    """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
+    """Predict how long ``case`` takes on ``machine`` (compute capability 7.0 and later).
 
     The time comes from the kernel's machine code, warp by warp, or from another ``model`` that
     predicts times, by name. ``nvrtc`` replaces the case's compiler version; ``measured_ms`` is a
@@ -179,6 +179,10 @@ def predict_compiled(
             where=machine.name,
             hint="`placewise advise` still compares placements by their memory traffic",
         )
+    arch, stand_in = target_for(machine.limits.compute_capability, case.options.nvrtc)
+    prediction = timed.prediction
+    if stand_in is not None and kernel.arch == arch:
+        prediction = replace(prediction, notes=(stand_in, *prediction.notes))
     resident = occupancy(
         case.launch,
         machine,
@@ -186,7 +190,7 @@ def predict_compiled(
         shared_bytes=case.launch.shared_bytes + kernel.static_shared_bytes,
     )
     return TimePrediction(
-        case, machine, timed.ms, timed.range_ms, timed.prediction, resident, kernel.registers,
+        case, machine, timed.ms, timed.range_ms, prediction, resident, kernel.registers,
         measured_ms,
     )  # fmt: skip
 

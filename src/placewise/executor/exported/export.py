@@ -77,14 +77,14 @@ def export_traces(
     """Trace the first ``blocks`` blocks of ``case`` (None: all), compiled for ``machine``.
 
     Writes the folder ``accel_sim``, the file ``parquet``, or both. Raises UnsupportedError for
-    machines before compute capability 7.5 and for kernels whose blocks cannot be followed alone,
+    machines before compute capability 7.0 and for kernels whose blocks cannot be followed alone,
     and CaseError, CompileError and MachineError for bad input.
     """
     chosen, case = load_machine(machine), load_case(case)
     major, minor = chosen.limits.compute_capability
     if 10 * major + minor < OLDEST_DISASSEMBLED:
         raise UnsupportedError(
-            "machine code is read for compute capability 7.5 and later",
+            "machine code is read for compute capability 7.0 and later",
             where=chosen.name,
             hint="give --machine A100, for example",
         )

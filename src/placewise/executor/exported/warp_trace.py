@@ -84,7 +84,7 @@ def block_traces(
     Each group of 16 blocks sees device memory as it is before the launch, and what it writes
     itself. Where lanes meet again (BSYNC), the instruction is there once, for all of them. Raises
     UnsupportedError for a kernel without machine code that can be read (that of compute capability
-    7.5 and later), and for what the slice interpreter does not cover.
+    7.0 and later), and for what the slice interpreter does not cover.
     """
     if kernel.cubin is None or read_cubin(kernel.cubin, kernel.entry).target < OLDEST_DISASSEMBLED:
         raise UnsupportedError("the kernel has no machine code that can be read", where=kernel.name)

@@ -21,7 +21,7 @@ from placewise.kernel.binary.sass import Listing
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module
 
-COVERED = (75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
+COVERED = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 """Targets (compute capability times ten) whose machine code is covered."""
 _LOCAL_ALIGN = 16
 

@@ -18,8 +18,8 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import Spills, disassemble
 
 _REMEMBERED = 32
-OLDEST_DISASSEMBLED = 75
-"""nvdisasm of CUDA 13 reads compute capability 7.5 and later."""
+OLDEST_DISASSEMBLED = 70
+"""Oldest target whose machine code is read: Volta's, which nvdisasm reads as Turing's."""
 
 
 @dataclass(frozen=True)
