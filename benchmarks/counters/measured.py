@@ -46,8 +46,14 @@ class Row:
 
 
 def read_rows(folder: Path, kernel: str) -> list[Row]:
-    """All rows of ``{kernel}_rtx2080ti.csv.gz``."""
-    with gzip.open(folder / f"{kernel}_rtx2080ti.csv.gz", "rt") as file:
+    """All rows of ``{kernel}_rtx2080ti.csv.gz`` in ``folder``, or in ``ktt_counters`` there. Raises
+    FileNotFoundError where neither has it."""
+    name = f"{kernel}_rtx2080ti.csv.gz"
+    places = (folder / name, folder / "ktt_counters" / name)
+    path = next((p for p in places if p.is_file()), None)
+    if path is None:
+        raise FileNotFoundError(f"neither {places[0]} nor {places[1]} exists")
+    with gzip.open(path, "rt") as file:
         records = list(csv.DictReader(file))
     return [Row(kernel, n, {k: float(v) for k, v in r.items()}) for n, r in enumerate(records)]
 
