@@ -72,6 +72,7 @@ class Prepared:
     be proven."""
 
 
+# One step after another, each of which may end with a reason of its own.
 def prepare(
     case: Case,
     machine: Machine,

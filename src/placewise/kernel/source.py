@@ -199,7 +199,7 @@ class RowSplit:
     pitch: int
     """For the case's arguments."""
     pitch_text: str
-    """The same as C++ expression of kernel parameters."""
+    """The pitch as a C++ expression of kernel parameters."""
     splits: tuple[Split, ...]
     """Row and column of every access, in the order of the array's accesses."""
     bound_to: tuple[str, ...] = ()

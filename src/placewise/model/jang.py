@@ -22,7 +22,7 @@ class AccessFacts:
     coalesced: bool
     """Every access of a warp takes as few transactions of global memory as its bytes allow."""
     repeated: bool
-    """The same warps load it again and again, in a loop."""
+    """Each warp loads it again and again, in a loop."""
     own_tile: bool
     """Each block accesses its own piece, which is known before the launch."""
     index_from_data: bool

@@ -36,7 +36,7 @@ from placewise.reproduce.closed_loop import (
 from placewise.reproduce.result import Cell, Table
 
 SIMULATED = "M2050"
-"""The same GPU as the paper's Tesla C2050, for occupancy."""
+"""For occupancy it equals the paper's Tesla C2050."""
 KERNELS = ("spmv", "md", "matmul", "fft")
 """Cases whose arrivals are simulated: the paper's text names spmv, md and matrixMul, the caption of
 its figure fft in place of the last."""

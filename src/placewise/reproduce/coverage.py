@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
     paper: str
     number: str
-    """Such as ``Fig. 4`` or ``Table II``; Mei et al.'s have titles instead."""
+    """``Fig. 4`` or ``Table II``, for example; Mei et al.'s have titles instead."""
     holds: str
     """What it shows."""
     command: str | None

@@ -72,9 +72,10 @@ class PredictedPair:
     ratio: float | None
     """Time of the target over the sample's, by the whole model."""
     baseline: float | None
-    """The same by the model without instruction counting and queue."""
+    """Time of the target over the sample's, by the model without instruction counting and queue."""
     timeline: float | None
-    """The same by the timeline, which reads machine code; None where there is none."""
+    """Time of the target over the sample's, by the timeline, which reads machine code; None where
+    there is none."""
     porple: float | None = None
     """Memory time of the target over the sample's by PORPLE's path model; None where it has no such
     placement."""

@@ -107,6 +107,7 @@ class Way(StrEnum):
         return self.is_plain or self.facts.per_block or self.facts.by_hand
 
 
+# A table: one case for each way of access.
 def _facts(way: Way) -> WayFacts:
     match way:
         case Way.DIRECT:

@@ -16,7 +16,7 @@ from placewise.machine import Machine
 from placewise.progress import Progress
 from placewise.report.findings.lint_findings import with_fingerprints
 from placewise.report.html.advice_page import advice_page
-from placewise.report.html.cache_curves import L2_LINES
+from placewise.report.html.charts.cache_curves import L2_LINES
 from placewise.report.html.counter_pages import counters_page, lint_page
 from placewise.report.html.layout_page import layout_page
 from placewise.report.html.page import Page

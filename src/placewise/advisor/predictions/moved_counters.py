@@ -73,6 +73,7 @@ class MovedCounters:
         )
 
 
+# Public and keyword-only: one parameter for each option.
 def predict_moved_counters(
     case: CaseLike,
     machine: MachineLike,

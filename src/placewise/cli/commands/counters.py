@@ -95,7 +95,7 @@ def counters(
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
-    from placewise.report.html.cache_curves import L2_LINES
+    from placewise.report.html.charts.cache_curves import L2_LINES
     from placewise.report.html.counter_pages import counters_page
     from placewise.report.html.page import write_html
     from placewise.report.predictions.counters import render_counters

@@ -87,7 +87,7 @@ def lint(
         with_fingerprints,
     )
     from placewise.report.formats import Report, json_text
-    from placewise.report.html.cache_curves import L2_LINES
+    from placewise.report.html.charts.cache_curves import L2_LINES
     from placewise.report.html.counter_pages import lint_page
     from placewise.report.html.page import write_html
     from placewise.report.sarif.findings import write_lint_sarif

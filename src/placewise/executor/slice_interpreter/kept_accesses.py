@@ -30,7 +30,7 @@ class Accesses:
     memory."""
 
     def of(self, rows: NDArray[np.bool_]) -> Accesses:
-        """Those of some of the warps, ``rows`` (n,)."""
+        """Accesses of some of the warps: those that ``rows`` (n,) is true for."""
         if rows.all():
             return self
         warps, mask = self.warps[rows], self.mask[rows]
@@ -79,7 +79,7 @@ class KeptAccesses:
         self._number[one.site] += 1
 
     def first(self) -> tuple[Accesses, ...]:
-        """Those that are kept in the end."""
+        """Accesses that are kept in the end."""
         return tuple(self._first_of(self._found) if self.of_all else self._found)
 
     def _first_of(self, found: Iterable[Accesses]) -> list[Accesses]:

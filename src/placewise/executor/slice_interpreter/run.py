@@ -93,6 +93,7 @@ class SlicedTrace:
         return self.step_block[self.step_warps[:, warp]]
 
 
+# Public: one parameter for each thing that callers choose.
 def slice_launch(
     kernel: Kernel,
     launch: Launch,

@@ -117,7 +117,8 @@ def _in_parts(accesses: Sequence[Accesses]) -> Iterator[list[Accesses]]:
 
 
 def _lanes(mask: NDArray[np.bool_], offset: NDArray[np.int64]) -> _Lanes:
-    """Of (n, 32) active lanes and their bytes from the start of the array."""
+    """Mask, start and stride of accesses, from (n, 32) active lanes and their bytes from the start
+    of the array."""
     base, upper, stride, affine = _affine(offset, mask)
     active = mask[~affine]
     count = active.sum(axis=1)

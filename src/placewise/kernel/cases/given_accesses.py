@@ -78,7 +78,7 @@ class GivenAccesses:
 
     @property
     def digest(self) -> str:
-        """The same for the same accesses."""
+        """SHA-256 of all columns: equal for equal accesses."""
         found = hashlib.sha256()
         for column in (self.thread, self.array, self.element, self.write, self.line):
             found.update(np.ascontiguousarray(column).tobytes())

@@ -92,6 +92,7 @@ def pointer_structs(case: Case) -> tuple[str, ...]:
     return tuple(found)
 
 
+# One branch for each way in which a source may use a struct.
 def _members(
     case: Case, kernel: ParsedKernel, wanted: Sequence[str], holders: set[str]
 ) -> SeparateArrays:

@@ -25,7 +25,7 @@ from placewise.model.evidence.spills import SEED
 WARPS = 64
 """Approximate number of warps in each of the two block samples."""
 ALL_WARPS = 640
-"""Of launches with at most this many warps, all blocks are traced."""
+"""Most warps of a launch of which all blocks are traced."""
 LEAST_BLOCKS = 2
 SMS_OF_A_WAVE = 3
 """SMs looked at together where a launch is one wave that is not full."""

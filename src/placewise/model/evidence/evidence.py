@@ -52,8 +52,8 @@ RECORDS = 2_000_000
 """Approximate number of warp accesses that are traced of a kernel that cannot be sliced; that is a
 few waves of most launches."""
 SMALL_ACCESSES, SMALL_WARPS = 400_000, 4096
-"""Of a launch of at most this many warp accesses and warps, all blocks go through the simulated
-caches; that takes about a second."""
+"""Most warp accesses, and warps, of a launch of which all blocks go through the simulated caches;
+that takes about a second."""
 MOST_TRACED = 64
 """If at most this many blocks are sampled, the accesses of all of them are kept."""
 MOST_ERROR = 0.02
@@ -101,6 +101,7 @@ def evidence_of(
         return Evidence(run=replace(run, notes=(*run.notes, note)))
 
 
+# The stages of a sliced launch, in their order.
 def _sliced(
     kernel: Kernel,
     facts: CubinKernel,

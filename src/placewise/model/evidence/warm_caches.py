@@ -25,7 +25,7 @@ SETS = 256
 ROUNDS = 8
 """Rounds through the lines before the one that is counted; by then the shares change no more."""
 FAR_TOO_LARGE = 4.0
-"""Of a loop over this many times as many lines as the cache holds, nothing is left."""
+"""Nothing is left of a loop over this many times as many lines as the cache holds."""
 
 
 def at_launch(evidence: Evidence, machine: Machine) -> Evidence:

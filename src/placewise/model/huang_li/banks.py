@@ -28,7 +28,7 @@ class RowTimes:
     miss: float
     """No row was open."""
     conflict: float
-    """Another row was open."""
+    """The row of other data was open."""
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ class Requests:
     dram: float = 0.0
     """Requests that DRAM serves."""
     second_hits: float = 0.0
-    """Of the first misses, those that hit a second cache before L2; only constant memory has
-    one."""
+    """Requests that miss the first cache and hit a second one before L2, which only constant
+    memory has."""
 
 
 @dataclass(frozen=True)

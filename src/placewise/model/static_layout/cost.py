@@ -37,7 +37,7 @@ class Weights:
 
 
 WEIGHTS = Weights()
-"""Those of the paper."""
+"""The weights of Peng et al.'s paper."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ WHOLE = 12
 KINDS_SMS = 8
 """Most SMs in one timeline of a launch with several kinds of blocks and a few waves."""
 KINDS_BUDGET = 4
-"""Such a timeline issues up to this many times :data:`INSTRUCTIONS`, as one or two SMs do not tell
-what it costs that some get the longer blocks."""
+"""A timeline of several kinds of blocks issues up to this many times :data:`INSTRUCTIONS`, as one
+or two SMs do not tell what it costs that some get the longer blocks."""
 
 
 class Course(NamedTuple):

@@ -185,6 +185,7 @@ def _tlb_view(
     return replace(view, false=false_rate(view))
 
 
+# One branch for each property that a level may or may not show.
 def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure:
     """Structure of the level that ``view``, in pieces as they are fetched, looks at."""
     pieces = capacity_lines(view)

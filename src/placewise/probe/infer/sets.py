@@ -23,10 +23,8 @@ _WANTED = 40
 
 
 def sharers(view: View, held: NDArray[np.int64], other: int) -> NDArray[np.int64]:
-    """Those of the lines ``held`` (n,), all of which fit, that miss once line ``other`` is loaded
-    too.
-
-    They are the lines of its set. Empty where it still fits.
+    """The lines of the set of line ``other``: those of ``held`` (n,), all of which fit, that miss
+    once ``other`` is loaded, too. Empty where it still fits.
     """
     every = np.append(held, other)
     test = view.test(every)

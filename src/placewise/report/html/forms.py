@@ -16,14 +16,14 @@ from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case, Language
 from placewise.machine import Machine
 from placewise.model import Prediction
-from placewise.report.html.cache_curves import L2_LINES, cache_curves
-from placewise.report.html.line_heat import line_heat
+from placewise.report.html.charts.cache_curves import L2_LINES, cache_curves
+from placewise.report.html.charts.line_heat import line_heat
+from placewise.report.html.charts.memory_chart import memory_chart
+from placewise.report.html.charts.roofline import roofline
+from placewise.report.html.charts.sm_accesses import sm_accesses
+from placewise.report.html.charts.warp_samples import warp_samples
+from placewise.report.html.charts.warp_timeline import warp_timeline
 from placewise.report.html.listings import ptx_listing, sass_listing
-from placewise.report.html.memory_chart import memory_chart
-from placewise.report.html.roofline import roofline
-from placewise.report.html.sm_accesses import sm_accesses
-from placewise.report.html.warp_samples import warp_samples
-from placewise.report.html.warp_timeline import warp_timeline
 
 
 def form_document(

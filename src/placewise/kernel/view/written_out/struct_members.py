@@ -99,6 +99,7 @@ def _holders(case: Case) -> tuple[ScalarArgument, ...]:
     return tuple(a for a in arguments if a.pointers and a.value.dtype.fields)
 
 
+# One test for each reason to leave a member where it is.
 def _apart(case: Case, kernel: ParsedKernel) -> Case:
     """The case, whose arguments are named, with all members apart that can be."""
     taken = set(re.findall(r"[A-Za-z_]\w*", case.source))

@@ -12,7 +12,7 @@ from placewise.executor.trace import Site
 from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Banked, banked_transactions
-from placewise.report.html.sm_accesses import SmAccesses
+from placewise.report.html.charts.sm_accesses import SmAccesses
 
 MOST_SITES = 60
 """Most instructions with samples, those with the most transactions in the launch."""

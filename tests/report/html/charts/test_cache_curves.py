@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import placewise
-from placewise.report.html.cache_curves import L2_LINES, cache_curves
-from placewise.report.html.sm_accesses import ARRAY_SHIFT, sm_accesses
+from placewise.report.html.charts.cache_curves import L2_LINES, cache_curves
+from placewise.report.html.charts.sm_accesses import ARRAY_SHIFT, sm_accesses
 
 KB = 1024
 AGAIN = """__global__ void again(const float *a, float *out, int n) {

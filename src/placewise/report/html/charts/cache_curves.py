@@ -11,7 +11,7 @@ from placewise.kernel.binary.cubin import read_cubin
 from placewise.memory.reuse.miss_curves import miss_curve
 from placewise.memory.simulate.caches.hierarchy import hierarchy
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.report.html.sm_accesses import SmAccesses
+from placewise.report.html.charts.sm_accesses import SmAccesses
 
 L2_LINES = 500_000
 """Lines asked of L2 that its curve rests on, at most."""

@@ -14,7 +14,7 @@ from placewise.memory.simulate.metrics.ncu_metrics import (
     sites_by_line,
 )
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
-from placewise.report.html.memory_chart import CACHED, memory_of
+from placewise.report.html.charts.memory_chart import CACHED, memory_of
 
 _BANKS_BYTES = 128
 """Bytes that shared memory can serve in one wavefront."""

@@ -1,0 +1,1 @@
+"""What pages draw: where memory accesses go, what caches miss, what warps wait for."""
