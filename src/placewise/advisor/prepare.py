@@ -114,7 +114,10 @@ def prepare(
     active = profiling is Profiling.ACTIVE and blocks_run_alone(kernel)
     kind = ActiveProfiler if active else GivenProfiler if given is not None else Profiler
     profiler = kind(case.launch, machine, resident, view, case.inputs)
-    run = partial(execute, kernel, case.launch, case.inputs, instruction_limit=instruction_limit)
+    run = partial(
+        execute, kernel, case.launch, case.inputs, instruction_limit=instruction_limit,
+        with_buffers=True,
+    )  # fmt: skip
     if isinstance(profiler, ActiveProfiler):
         progress("looking at a few blocks", 0, 0)
         learn(profiler, run)

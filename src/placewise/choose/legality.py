@@ -289,9 +289,13 @@ def _tied(inputs: Inputs) -> dict[str, str]:
     """Why arrays must stay where they are, by name: stored pointers lead to them, or they hold such
     pointers."""
     found: dict[str, str] = {}
+    arguments = {name for name, _ in inputs.pointer_arguments}
     for holder, pointer in inputs.pointers:
         found.setdefault(holder, f"it holds pointers to '{pointer.array}'")
-        found.setdefault(pointer.array, f"a pointer to it is stored in '{holder}'")
+        reason = f"a pointer to it is stored in '{holder}'"
+        if holder in arguments:
+            reason = f"'{holder}' is a pointer into it, too"
+        found.setdefault(pointer.array, reason)
     return found
 
 

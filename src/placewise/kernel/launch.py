@@ -133,6 +133,13 @@ class Inputs:
         return (*stored, *self.constant_pointers)
 
     @property
+    def pointer_arguments(self) -> tuple[tuple[str, str], ...]:
+        """(argument, array) for every argument that is a pointer into an array of the launch."""
+        scalars = (a for a in self.arguments if isinstance(a, ScalarArgument))
+        plain = (a for a in scalars if a.value.dtype == np.uint64 and len(a.pointers) == 1)
+        return tuple((a.name, a.pointers[0].array) for a in plain)
+
+    @property
     def array_bytes(self) -> tuple[tuple[str, int], ...]:
         """Sizes of all arrays by name: arguments, textures and surfaces, buffers, constants."""
         arrays = (a for a in self.arguments if not isinstance(a, ScalarArgument))

@@ -160,7 +160,13 @@ def check_arrays(moves: Mapping[str, str], case: Case) -> None:
     """Raise CaseError, with the nearest name, where ``moves`` (space by array) names an array that
     the kernel does not have."""
     arrays = [a.name for a in _arrays(case)]
+    shared = dict(case.inputs.pointer_arguments)
     for array, space in moves.items():
+        if array in shared:
+            raise CaseError(
+                f"it is a pointer into '{shared[array]}', whose memory does not move",
+                where=f"--place {array}={space}",
+            )
         if array not in arrays:
             raise CaseError(
                 f"the kernel has no array '{array}'",
