@@ -13,9 +13,15 @@ def pipes_of(machine: Machine, opcode: str) -> tuple[Pipe, ...]:
     A pipe's opcode stands for all instructions of that name that have its modifiers. Where pipes
     list the same name with different modifiers, those with most modifiers of ``opcode`` are meant.
     """
+    return _pipes_of(machine.pipes, opcode)
+
+
+# Every form of a kernel asks for the same few opcodes.
+@lru_cache(maxsize=4096)
+def _pipes_of(pipes: tuple[Pipe, ...], opcode: str) -> tuple[Pipe, ...]:
     best = 0
     found: list[Pipe] = []
-    for pipe in machine.pipes:
+    for pipe in pipes:
         fit = max((_fit(listed, opcode) for listed in pipe.executes), default=0)
         if fit > best:
             best, found = fit, []
@@ -26,7 +32,12 @@ def pipes_of(machine: Machine, opcode: str) -> tuple[Pipe, ...]:
 
 def timing_of(machine: Machine, opcode: str) -> InstructionTiming | None:
     """The ``instruction`` entry with most modifiers of ``opcode``, or None."""
-    fits = [(_fit(timing.opcode, opcode), timing) for timing in machine.instructions]
+    return _timing_of(machine.instructions, opcode)
+
+
+@lru_cache(maxsize=4096)
+def _timing_of(known: tuple[InstructionTiming, ...], opcode: str) -> InstructionTiming | None:
+    fits = [(_fit(timing.opcode, opcode), timing) for timing in known]
     best = max(fits, key=lambda fit: fit[0], default=(0, None))
     return best[1] if best[0] else None
 
