@@ -44,7 +44,7 @@ def test_a_move_says_what_it_leaves_of_the_limit():
 def test_a_move_that_changes_the_limit_names_the_new_one(left):
     then = prediction(1000.0, PathTime("issue", 950.0), *left)
     said = why_in_words(option(NOW, then), option(NOW))
-    assert "then the issue limits, at 950" in said
+    assert "then the issue of instructions limits, at 950" in said
     assert f"leaves it {100 if left else 0} of" in said
 
 
@@ -64,3 +64,13 @@ def test_without_predicted_times_data_paths_are_what_limits():
 
 def test_a_kernel_without_accesses_has_no_limit():
     assert why_in_words(None, Option(Placement.of({}), prediction(0.0), SAME, None)) == ""
+
+
+def test_what_limits_is_named_as_in_a_sentence():
+    atomics = prediction(900.0, PathTime("atomics in one line", 800.0))
+    then = prediction(100.0, PathTime("latency", 90.0), PathTime("atomics in one line", 20.0))
+    assert why_in_words(option(atomics, then), option(atomics)) == (
+        "Atomics in one line limit the kernel: they alone take 800 of 900 cycles. The move leaves "
+        "them 20 of 100; then latency limits, at 90."
+    )
+    assert why_in_words(None, option(then)).startswith("Latency limits the kernel: it alone takes")

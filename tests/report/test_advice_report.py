@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from placewise.advisor import advise
 from placewise.advisor.documents.advice import SCHEMA_VERSION
 from placewise.errors import PlacewiseError
 from placewise.model.additive import SHARED
@@ -61,3 +62,13 @@ def test_a_folder_that_cannot_be_written_is_an_error(gather_advice, tmp_path):
         write_files(gather_advice, tmp_path / "taken")
     assert "taken" in (caught.value.where or "")
     assert (tmp_path / "taken").read_text() == "a file"
+
+
+def test_options_without_a_time_are_not_ranked_among_those_with_one(gather_case):
+    advice = advise(gather_case, "A100", finalists=1)
+    untimed = [o for o in advice.options if o.rerun is None and o.verification is None]
+    assert untimed
+    lines = as_text(advice).splitlines()
+    numbered = [line for line in lines if line[:1].isdigit() and line[1:3] == "  "]
+    assert len(numbered) == len(advice.options) - len(untimed)
+    assert all("×" in line for line in numbered)

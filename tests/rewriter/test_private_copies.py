@@ -95,7 +95,7 @@ def test_other_updates_have_no_copies(what, machine):
     one = case(SEEN[what])
     tile = analyse_source(one).array("bins").tile
     assert tile is None
-    with pytest.raises(UnsupportedError, match=r"blocks share elements|no bound"):
+    with pytest.raises(UnsupportedError, match=r"tiles of blocks overlap|no bound"):
         rewrite(one, Placement.of({"bins": "shared"}), machine, analyse_source(one))
 
 

@@ -19,6 +19,7 @@ from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.explain.notes import (
     atomics_note,
+    bound_note,
     by_hand_note,
     carve_out_note,
     range_note,
@@ -185,6 +186,7 @@ def advise(
             *range_note(candidates),
             *atomics_note(candidates, now),
             *hint_notes(options, present, machine),
+            *bound_note(best),
             *carve_out_note(best),
             *by_hand_note(prepared, candidates),
         ),

@@ -66,6 +66,7 @@ def rewrite(
         edits=tuple(back_in_structs(one, case) for one in draft.edits),
         renamed=tuple(draft.renamed),
         filled=tuple(draft.filled),
+        checks=tuple(draft.checks.items()),
     )
 
 

@@ -27,6 +27,10 @@ class Rewritten:
     filled: tuple[tuple[str, int, str], ...] = ()
     """(symbol, byte in it, array) for arrays that the host copies to a symbol before a launch."""
 
+    checks: tuple[tuple[str, int], ...] = ()
+    """(dimension of the launch or argument, its value) that sizes in the source rest on: the kernel
+    traps in a launch with another value."""
+
     carve_out: str = ""
     """Why the host asks for a carve-out of shared memory, in a sentence; empty where it does
     not."""

@@ -186,7 +186,7 @@ def test_only_disjoint_tiles_are_copied_back(body, disjoint):
     tile = view.array("B").tile
     assert (tile is not None and tile.disjoint) == disjoint
     if not disjoint:
-        assert "blocks share elements" in source_obstacle(view, "B", Way.KERNEL_BUFFER)
+        assert "tiles of blocks overlap" in source_obstacle(view, "B", Way.KERNEL_BUFFER)
 
 
 def test_a_single_block_may_write_a_whole_array():

@@ -43,8 +43,9 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
         if taken >= NOTICED * least:
             found.append(
                 f"{where}: {taken:.3g} transactions for each access of a warp, {least:.3g} if its "
-                "lanes' elements lay side by side; another layout (transposed, a structure of "
-                "arrays) or order of threads may gain more than any move"
+                "lanes' elements lay side by side; another order of threads, or another layout "
+                "(transposed, a structure of arrays: `placewise layout` tries them), may gain more "
+                "than any move"
             )
     return tuple(found)
 

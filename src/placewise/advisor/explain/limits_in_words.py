@@ -8,6 +8,7 @@ from placewise.advisor.advice import Option
 from placewise.advisor.explain.why import count
 from placewise.model import PathTime, Prediction
 from placewise.model.additive import SHARED
+from placewise.model.timeline.limits import CONTENTION, LINE_CONTENTION
 
 
 def why_in_words(recommended: Option | None, present: Option) -> str:
@@ -24,17 +25,31 @@ def why_in_words(recommended: Option | None, present: Option) -> str:
     if not now.parts:
         return ""
     limit = now.parts[0]
+    name, several = _in_words(limit.path)
+    limits = "limit the kernel: they alone take" if several else "limits the kernel: it alone takes"
     said = (
-        f"The {limit.path} limits the kernel: it alone takes {count(limit.cycles)} of "
+        f"{name[0].upper()}{name[1:]} {limits} {count(limit.cycles)} of "
         f"{count(now.total)} cycles{_place(limit)}."
     )
     then = None if recommended is None or not recommended.timed else recommended.timed.prediction
     if then is None:
         return said
-    left = f"The move leaves it {count(_cycles(then, limit))} of {count(then.total)}"
+    left = f"The move leaves {'them' if several else 'it'} {count(_cycles(then, limit))} of "
+    left += count(then.total)
     if then.binding in (limit.path, ""):
         return f"{said} {left}."
-    return f"{said} {left}; then the {then.binding} limits, at {count(then.parts[0].cycles)}."
+    name, several = _in_words(then.binding)
+    limits = f"{name} {'limit' if several else 'limits'}"
+    return f"{said} {left}; then {limits}, at {count(then.parts[0].cycles)}."
+
+
+def _in_words(part: str) -> tuple[str, bool]:
+    """A part of a predicted time as the subject of a sentence, and whether it stands for several
+    things."""
+    if part in (CONTENTION, LINE_CONTENTION):
+        return part, True
+    named = {"latency": "latency", "issue": "the issue of instructions"}
+    return named.get(part, f"the {part}"), False
 
 
 def _place(limit: PathTime) -> str:

@@ -80,6 +80,18 @@ def carve_out_note(best: Option | None) -> tuple[str, ...]:
     return (best.rewritten.carve_out,)
 
 
+def bound_note(best: Option | None) -> tuple[str, ...]:
+    """For which launches alone the recommended form is written, if for some alone."""
+    if best is None or best.rewritten is None or not best.rewritten.checks:
+        return ()
+    checks = dict(best.rewritten.checks)
+    block = [str(checks.pop(f"blockDim.{axis}", 1)) for axis in "xyz"]
+    values = ", ".join(f"{name} = {value}" for name, value in checks.items())
+    launch = f"blocks of {' × '.join(block)} threads{f' and {values}' if values else ''}"
+    again = "; a case with other values gives a kernel for these" if values else ""
+    return (f"the written kernel is for {launch}: it traps where these differ{again}",)
+
+
 def by_hand_note(prepared: Prepared, ranked: tuple[Candidate, ...]) -> tuple[str, ...]:
     """What memories would gain that Placewise cannot write code for, so that the programmer has to
     move the arrays: the best placement with such memories, where it is faster than the best of

@@ -132,13 +132,15 @@ def ranking(advice: Advice) -> Table:
         table.add_column("ms", justify="right")
     table.add_column("limited by" if timed else "binding path")
     table.add_column("verified", overflow="fold", min_width=len(IDENTICAL))
-    rows = [*advice.options[:SHOWN], advice.present]
+    # Beside forms with a time, the others would be rows without a figure.
+    shown = [o for o in advice.options if not timed or o.rerun or o.verification]
+    rows = [*shown[:SHOWN], advice.present]
     for number, option in enumerate(rows, start=1):
         is_present = option is advice.present
         cells = ["–" if is_present else str(number), *_ranked_cells(option, advice, timed)]
         recommended = option is advice.recommended
         table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
-    hidden = len(advice.options) - SHOWN
+    hidden = len(advice.options) - len(rows) + 1
     if hidden > 0 or advice.placements > len(rows):
         table.caption = f"{advice.placements} legal placements compared"
         table.caption_justify = "left"

@@ -110,7 +110,7 @@ def find_tile(
         usable = [t for t in tiles if t.disjoint and (t.rows == 1 or t.within_rows)]
         if not usable:
             return TileResult(
-                None, "written, and blocks share elements: no tile can be copied back"
+                None, "written, and the tiles of blocks overlap: none can be copied back"
             )
         tiles = usable
     best = min(tiles, key=lambda t: (t.elements, t.whole, t.rows))
