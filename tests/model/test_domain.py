@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placewise
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.binary.sass.classes import moves_literal
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
@@ -118,3 +120,19 @@ def test_a_prediction_says_what_is_new_and_widens_its_range():
     assert low / found.milliseconds == pytest.approx(plain.low**wider)
     assert high / found.milliseconds == pytest.approx(plain.high**wider)
     assert found.to_dict()["unlike_measured"] == found.prediction.unlike
+
+
+def test_a_literal_that_goes_through_the_half_pipe_is_no_half_precision_arithmetic():
+    source = """
+    __global__ void scale(const float *table, const int *index, float *out, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = 2.0f * table[index[i]];
+    }"""
+    values = [np.ones(64, np.float32), np.zeros(64, np.int32), np.zeros(64, np.float32)]
+    case = placewise.make_case("scale", source, [*values, np.int32(64)], block=64, grid=1)
+    case = replace(case, options=replace(case.options, arch="sm_80"))
+    kernel = compile_case(case)
+    moves = [i for i in machine_code(kernel).instructions if moves_literal(i)]
+    assert moves, "the compiler writes no such instruction any more"
+    run = simulate_launch(kernel, case.launch, case.inputs, load_machine("A100"))
+    assert features_of(run)["fp16"] == 0.0

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 
 from placewise.kernel.binary.machine_code import machine_code
-from placewise.kernel.binary.sass.classes import group
+from placewise.kernel.binary.sass.classes import group_of
 from placewise.memory.simulate.launch import SimulatedLaunch
 
 _FILE = "domain.json"
@@ -91,7 +91,7 @@ def features_of(run: SimulatedLaunch) -> dict[str, float]:
     if not run.from_machine_code or not run.execution.warp_instructions:
         return {}
     code = machine_code(run.kernel).instructions
-    groups = {i.offset: group(i.opcode) for i in code}
+    groups = {i.offset: group_of(i) for i in code}
     counts = run.execution.instruction_counts()
     total = sum(count.warps for count in counts)
     shares = dict.fromkeys(SHARES, 0.0)

@@ -12,12 +12,12 @@ import numpy as np
 
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.arithmetic.compare import FLOAT
-from placewise.executor.lower_sass.arithmetic.integer import is_zero
 from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.executor.lowering import rounding
 from placewise.executor.lowering.floats import saturate, to_bf16, widen_bf16
 from placewise.executor.lowering.integers import join, split
 from placewise.kernel.binary.sass import Constant, Immediate, Instruction, Operand, Register
+from placewise.kernel.binary.sass.classes import moves_literal
 
 Pair = tuple[Node, Node]
 """Values of the low and the high half of a register."""
@@ -34,7 +34,7 @@ def arithmetic(c: Context, i: Instruction) -> None:
     wide = c.flag("F32")
     saturated, clipped = c.flag("SAT"), c.flag("RELU")
     target, *operands = i.operands
-    if name == "HFMA2" and _moves(operands):
+    if moves_literal(i):
         c.write(target, c.b.const("i32", i.word))
         return
     if name == "HADD2" and _narrows(operands):
@@ -68,15 +68,6 @@ def arithmetic(c: Context, i: Instruction) -> None:
             value = c.b.select(c.b.fcmp("ole", value, zero), zero, value)
         lanes.append(value)
     _write(c, target, lanes, kind)
-
-
-def _moves(operands: list[Operand]) -> bool:
-    """Whether HFMA2's factors are zeros, so that it moves its literal."""
-    return (
-        len(operands) == 4
-        and all(is_zero(o) for o in operands[:2])
-        and isinstance(operands[2], Immediate)
-    )
 
 
 def _narrows(operands: list[Operand]) -> TypeGuard[list[Register]]:

@@ -6,7 +6,7 @@ arithmetic divided by the unit that does it and loads and stores by the memory t
 
 from __future__ import annotations
 
-from placewise.kernel.binary.sass.instruction import Instruction
+from placewise.kernel.binary.sass.instruction import Immediate, Instruction, Register
 
 _GROUPS = {
     "fp32": "FADD FADD32I FADD2 FCHK FFMA FFMA32I FFMA2 FMNMX FMNMX3 FMUL FMUL32I FMUL2 FSEL FSET "
@@ -49,6 +49,24 @@ def group(opcode: str) -> str:
     if known is not None:
         return known
     return _UNIFORM if base.startswith("U") or base == "R2UR" else _OTHER
+
+
+def group_of(instruction: Instruction) -> str:
+    """Group of an instruction by what it does: as :func:`group`, but an HFMA2 that only moves its
+    literal, which compilers write to spare another pipe, is no half-precision arithmetic."""
+    return "movement" if moves_literal(instruction) else group(instruction.opcode)
+
+
+def moves_literal(instruction: Instruction) -> bool:
+    """Whether it is an HFMA2 whose factors are zeros, so that it moves its literal."""
+    if instruction.parts[0] not in ("HFMA2", "HFMA2_32I"):
+        return False
+    factors, literal = instruction.operands[1:3], instruction.operands[3:]
+    return (
+        len(literal) == 2
+        and all(isinstance(f, Register) and f.number is None and not f.inverted for f in factors)
+        and isinstance(literal[0], Immediate)
+    )
 
 
 def groups() -> tuple[str, ...]:
