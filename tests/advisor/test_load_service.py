@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from placewise import advise, make_case, predict_counters
+from placewise.advisor.advice import ArrayFacts, Service
+from placewise.advisor.explain.load_service import with_simulated_hits
+from placewise.advisor.forms.timing import LoadHits, Timed
+from placewise.machine import load_machine
 
 ROWS, LENGTH = 8192, 32
 SUMS = """
@@ -40,6 +44,15 @@ def test_advice_and_counters_tell_the_same_hit_rates(sums, machine):
         for reason in option.reasons:
             if option.timed is not None and reason.array == "rows":
                 assert reason.before.served == facts.service.served
+
+
+def test_what_a_prefetch_brings_too_much_serves_no_load():
+    facts = ArrayFacts("a", 4, Service("global", "global", 1.0, 32.0, 32.0, (), 1.0), 1.0, None)
+    timed = Timed(None, loads=(LoadHits("a", 100.0, 40.0, 180.0),))
+    (found,) = with_simulated_hits((facts,), timed, load_machine("A100"))
+    shares = dict(found.service.served)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["L1"] == pytest.approx(0.4)
 
 
 def test_without_a_timed_form_the_shares_are_those_of_the_memory_model(sums):

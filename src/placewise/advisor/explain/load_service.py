@@ -67,8 +67,10 @@ def _served(service: Service, hits: LoadHits | None, machine: Machine) -> Servic
     on_die = [m.name for m in memories[:-1] if m.scope != "sm"]
     if not on_die:
         return service
-    shares = [(on_die[-1], 1.0 - (hits.near + hits.dram) / hits.sectors)]
+    # A longer prefetch brings sectors from DRAM that no load asks for: these serve none.
+    missed = min(hits.dram, hits.sectors - hits.near)
+    shares = [(on_die[-1], 1.0 - (hits.near + missed) / hits.sectors)]
     if near:
         shares.insert(0, (near[0], hits.near / hits.sectors))
-    shares.append((memories[-1].name, hits.dram / hits.sectors))
+    shares.append((memories[-1].name, missed / hits.sectors))
     return replace(service, served=tuple((m, s) for m, s in shares if s > 0.0))
