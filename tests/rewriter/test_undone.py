@@ -234,6 +234,23 @@ def test_tiles_that_hold_zeros_beyond_the_edges(what):
     assert np.array_equal(run(written), a @ (np.arange(21) % 8 + 1))
 
 
+def test_edges_are_compared_as_signed_numbers():
+    """``n - 1 - threadIdx.x`` is never below zero in unsigned arithmetic."""
+    source = """__global__ void k(const float *A, float *o, int n)
+{
+    __shared__ float row[64];
+    row[threadIdx.x] = (int)threadIdx.x < n ? A[threadIdx.x] : 7.0f;
+    __syncthreads();
+    o[threadIdx.x] = row[(threadIdx.x + 5) % 64];
+}
+"""
+    a = np.arange(40, dtype="f4")
+    one = make_case("k", source, [a, np.zeros(64, "f4"), np.int32(40)], block=64, grid=1)
+    written = undo(one, analyse_source(one), "row", "global").case
+    filled = np.concatenate([a, np.full(24, 7, "f4")])
+    assert np.array_equal(run(written), np.roll(filled, -5))
+
+
 def test_a_staged_stencil_of_the_bundled_cases_needs_no_guards():
     one = load_case("stencil2d")
     written = undo(one, analyse_source(one), "tile", "global").case

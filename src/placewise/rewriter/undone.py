@@ -25,7 +25,7 @@ from placewise.rewriter.signature import edit_signature, insert_notes, put_membe
 from placewise.rewriter.text import Render
 from placewise.space import Placement
 
-_FACTOR = re.compile(r"\w+(\.\w+)?|int\([\w. *]+\)")
+_FACTOR = re.compile(r"\w+(\.\w+)?|int\([^()]+\)")
 """Expressions that need no parentheses beside ``*``."""
 
 
@@ -101,7 +101,9 @@ def _direct(tile: StagedTile, read: StagedRead) -> Callable[[Render], str]:
     def make(render: Render) -> str:
         indices = [render(*place) for place in read.indices]
         element = f"{tile.array}[{_sum_text(tile.element, indices)}]"
-        guards = [f"{_sum_text(tile.guards[n], indices)} >= 0" for n in read.unproven]
+        # As signed numbers: one below zero must not become a large unsigned one.
+        signed = [f"int({index})" for index in indices]
+        guards = [f"{_sum_text(tile.guards[n], signed)} >= 0" for n in read.unproven]
         return f"({' && '.join(guards)} ? {element} : {tile.otherwise})" if guards else element
 
     return make
