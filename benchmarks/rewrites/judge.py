@@ -22,6 +22,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Argument, TextureArgument
+from placewise.kernel.view import analyse_source
 from placewise.machine import Machine, load_machine
 from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.undone import undo
@@ -234,14 +235,25 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
 
 def placed_like(written: Rewritten, first: Case, other: Case) -> Case | None:
     """The written source, made for ``first``, on another input, as a host program would call it;
-    None where constant memory was declared for another length."""
+    None where constant memory was declared for another length, or where an array has no rows as a
+    texture of two dimensions needs them."""
     arrays = {a.name: a.data for a in other.inputs.arrays}
     old = {new: array for array, new in written.renamed}
+    pitched = {
+        old[a.name]
+        for a in written.case.inputs.arguments
+        if isinstance(a, TextureArgument) and a.geometry == "pitch"
+    }
+    rows = {u.name: u.rows for u in analyse_source(other).arrays if u.name in pitched}
+    if any(found is None for found in rows.values()):
+        return None
     given = {a.name: a for a in other.inputs.arguments}
     arguments: list[Argument] = []
     for argument in written.case.inputs.arguments:
         if isinstance(argument, TextureArgument) and argument.name in old:
-            arguments.append(_texture(argument, arrays[old[argument.name]]))
+            name = old[argument.name]
+            width = found.pitch if (found := rows.get(name)) else None
+            arguments.append(_texture(argument, arrays[name], width))
         else:
             arguments.append(given[argument.name])
     constants = []
@@ -264,8 +276,12 @@ def _joined(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
     return np.concatenate(parts)
 
 
-def _texture(argument: TextureArgument, data: NDArray[np.generic]) -> TextureArgument:
+def _texture(
+    argument: TextureArgument, data: NDArray[np.generic], width: int | None
+) -> TextureArgument:
     shape = (-1, *argument.data.shape[1:])
+    if width is not None:
+        shape = (-1, width, *argument.data.shape[2:])
     texels = data.reshape(-1).view(np.uint8).view(argument.data.dtype).reshape(shape)
     return replace(argument, data=texels)
 

@@ -76,7 +76,8 @@ class Param:
     """``row``: n elements; ``column``: m; ``matrix``: n rows of pitch p; ``turned``: m rows of n;
     ``halo``: n and a halo; ``table``: 64; ``bins``: 32, updated by atomic additions;
     ``extremes``: 32, updated by one other atomic function; ``own``: one element for each thread's
-    work, written; ``index``: n numbers below n; ``count``: n numbers up to m."""
+    work, written; ``index``: n numbers below n; ``count``: n numbers up to m; ``lower`` and
+    ``upper``: two ends of one memory, n and a halo, and what follows from a halo before n on."""
     declared: str
     """How the parameter list has it, such as ``const float *x``."""
 
@@ -87,6 +88,7 @@ class Param:
         return {
             "row": n, "column": m, "matrix": n * p, "turned": m * n, "halo": n + 2 * HALO,
             "table": TABLE, "bins": BINS, "extremes": BINS, "own": own, "index": n, "count": n,
+            "lower": n + HALO, "upper": 2 * HALO + TABLE,
         }[self.role]  # fmt: skip
 
     def data(self, rng: np.random.Generator, sizes: Sizes, dims: int) -> NDArray[Any]:
@@ -195,6 +197,11 @@ class Program:
         sizes = self.sizes[number]
         rng = np.random.default_rng((self.seed, number))
         arrays = {p.name: p.data(rng, sizes, self.dims) for p in self.params}
+        for lower in (p for p in self.params if p.role == "lower"):
+            upper = next(p for p in self.params if p.role == "upper")
+            memory = np.concatenate([arrays[lower.name], arrays[upper.name][2 * HALO :]])
+            arrays[lower.name] = memory[: sizes.n + HALO]
+            arrays[upper.name] = memory[sizes.n - HALO :]
         kinds: dict[str, type[np.generic]]
         kinds = {"int": np.int32, "unsigned int": np.uint32, "size_t": np.uint64}
         values = zip(self.scalars, (sizes.n, sizes.m, sizes.p), strict=True)

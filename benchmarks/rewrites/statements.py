@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.rewrites.draw import Draw
-from benchmarks.rewrites.program import HALO, TABLE, Program, Sizes, Statement
+from benchmarks.rewrites.draw import SIMPLE, Draw
+from benchmarks.rewrites.program import HALO, TABLE, Param, Program, Sizes, Statement
 
 
 def plain(draw: Draw) -> Statement:
@@ -203,6 +203,64 @@ def staged(draw: Draw) -> Statement:
     return draw.statement([f"s += {stage}[({thread} + 1) % THREADS];"], entry)
 
 
+def staged_square(draw: Draw) -> Statement:
+    """A tile of eight rows of eight, filled once or anew in each round of a loop, with and without
+    edges that are left out or set to a number."""
+    a, stage, acc = draw.array("table"), draw.local("square"), draw.local("acc")
+    thread = "threadIdx.x" if draw.dims == 1 else "threadIdx.y * blockDim.x + threadIdx.x"
+    kind = "T" if draw.template and a.element.text == "float" else a.element.text
+    r = draw.local("r")
+    rounds = draw.pick(("", "for (int {r} = 0; {r} < 3; {r}++)",
+                        "for (int {r} = 0; {r} < (int)m; {r} += 5)")).format(r=r)  # fmt: skip
+    row, column = draw.pick((("z / 8", "z % 8"), ("z % 8", "z / 8"), ("7 - z / 8", "z % 8")))
+    stride = draw.pick((f"({row}) * 7 + {column}", f"{column} + ({row}) * 3", f"{row} + {column}"))
+    first = draw.pick(("0", "7", f"{r} % 2" if rounds else "5"))
+    copied = f"{stage}[{row}][{column}] = {a.name}[{stride} + {first}]"
+    limit = draw.pick(("{c} < (int)m", "{r} + 1 < (int)n && {c} < 6", "{r} > 1 && {c} > 0"))
+    guard = limit.format(r=f"({row})", c=f"({column})")
+    # Of structs there is no number to set an element to.
+    fill = draw.pick((0, 0, 1) if a.element.member else (0, 1, 2, 3))
+    fills = [
+        [f"{copied};"],
+        [f"if ({guard}) {copied};"],
+        [copied.replace("= ", f"= {guard} ? ") + " : 3;"],
+        [f"if ({guard}) {copied};", f"else {stage}[{row}][{column}] = 2;"],
+    ]
+    loop = _braced(f"for (int z = {thread}; z < 64; z += THREADS)", fills[fill])
+    i, k = f"(({thread}) / 8 % 8)", f"(({thread} + 3) % 8)"
+    read = f"{stage}[{i}][{k}]{a.element.member}"
+    if fill == 1:
+        # What the guard left out holds nothing: only what it let in is read.
+        read = f"({limit.format(r=i, c=k)} ? {read} : 0)"
+    inner = [*loop, "__syncthreads();", f"{acc} += {read};"]
+    entry = [f"{draw.total} {acc} = 0;", f"__shared__ {kind} {stage}[8][{draw.pick((8, 9))}];"]
+    entry += _braced(rounds, [*inner, "__syncthreads();"]) if rounds else inner
+    return draw.statement([f"s += {acc};"], entry)
+
+
+def overlapping(draw: Draw) -> Statement:
+    """Two pointers into one memory, neither array inside the other: a thread reads through one
+    what it wrote through the other, and elements that no thread writes."""
+    taken = any(p.role == "lower" for p in draw.params)
+    if draw.dims == 2 or taken or len(draw.names) < 4:
+        return plain(draw)
+    element = draw.pick(SIMPLE)
+    pair = []
+    for role in ("lower", "upper"):
+        name = draw.names.pop()
+        const = "const " if role == "upper" and draw.chance(0.5) else ""
+        pair.append(Param(name, element, role, f"{const}{element.text} *{name}"))
+        draw.used.add(name)
+    draw.params += pair
+    lower, upper = (p.name for p in pair)
+    forms = [
+        [f"{lower}[i] = s;", f"if (i >= n - {HALO}) s += {upper}[i - n + {HALO}];"],
+        [f"{lower}[i] += 2;", f"s += i < n - {HALO} ? 1 : {upper}[i - (n - {HALO})];"],
+        [f"s += {upper}[{HALO} + (i & 31)];", f"{lower}[i] = s;"],
+    ]
+    return draw.statement(draw.pick(forms))
+
+
 def odd(draw: Draw) -> Statement:
     """Constructs that readers of sources trip over: shadowing, lambdas, switches, commas."""
     a = draw.array("row")
@@ -269,7 +327,7 @@ def vectors(draw: Draw) -> Statement:
 
 KINDS: tuple[Callable[[Draw], Statement], ...] = (
     plain, plain, loop, loop, loop, loop, row_pointer, row_pointer, guarded, guarded, window,
-    atomic, extreme, in_place, leave, staged, odd, odd, vectors,
+    atomic, extreme, in_place, leave, staged, staged_square, overlapping, odd, odd, vectors,
 )  # fmt: skip
 
 
