@@ -140,7 +140,7 @@ def test_tiles_beyond_static_memory_are_refused_where_the_file_launches_the_kern
     """Its launches would ask for too little shared memory, and the kernel would write behind it."""
     case = large()
     case = replace(case, source=case.source + "void run() { k<<<1, 33, 132>>>(0, 0, 0); }\n")
-    with pytest.raises(UnsupportedError, match="launches the kernel itself"):
+    with pytest.raises(UnsupportedError, match="launches in this file do not ask"):
         rewrite(case, Placement.of({"B": "shared"}), machine, analyse_source(case))
 
 

@@ -79,9 +79,10 @@ def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) ->
     kernel = re.escape(draft.case.kernel.split("<")[0].split("::")[-1])
     if re.search(rf"\b{kernel}\s*(?:<[^<>;]*>)?\s*<<<", draft.case.source):
         raise UnsupportedError(
-            f"the tiles take more than {STATIC_SHARED_BYTES} bytes, which a launch must ask for, "
-            "and the file launches the kernel itself",
+            f"the tiles take more than {STATIC_SHARED_BYTES // 1024} KB of shared memory, for "
+            "which the launches in this file do not ask",
             where=draft.case.filename,
+            hint="a file with the kernel alone gets the tiles and the host code that asks for them",
         )
     declaration = arrays[0][1].declaration or DECLARATION
     draft.buffer = draft.unique("block_tiles")
