@@ -61,7 +61,7 @@ def test_the_report_says_what_limits(timed_advice):
 
 def test_an_old_machine_says_why_it_has_no_times(gather_advice):
     assert gather_advice.present.timed.ms is None
-    assert any("no times" in note and "7.5" in note for note in gather_advice.notes)
+    assert any("no times" in note and "7.0" in note for note in gather_advice.notes)
 
 
 def test_a_measured_time_goes_before_a_predicted_one(gather_case):
