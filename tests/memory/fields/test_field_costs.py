@@ -9,7 +9,7 @@ from placewise.executor import execute
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.view import find_struct_arrays
 from placewise.memory.fields import FieldRecorder, field_costs
-from placewise.memory.fields.group_cost import WAVEFRONT_SECTORS
+from placewise.memory.fields.group_cost import WAVEFRONT_SECTORS, summed_costs
 from placewise.memory.fields.record import line_uses
 from placewise.space.layout import Group
 
@@ -78,3 +78,21 @@ def test_no_accesses_cost_nothing_and_leave_soa():
     costs = field_costs(record, accesses, 4096)
     assert costs.group(Group(record.names)) == 0.0
     assert layout_candidates(costs)[0].kind() == "SoA"
+
+
+def test_what_a_loop_repeats_is_kept_once_and_counted_as_often():
+    body = "int i = threadIdx.x; for (int k = 0; k < {}; k++) out[i + k] = p[i].x + p[i].y * k;"
+    found = {}
+    for times in (3, 30):
+        record, accesses = recorded(body.format(times))
+        found[times] = field_costs(record, accesses, 1 << 20)
+        assert len(accesses.site) == times * 2 * 2
+        x = found[times].group(Group(("x",)))
+        assert x == pytest.approx(2 * (4 + times * WAVEFRONT_SECTORS))
+    few, many = (costs.windows for costs in found.values())
+    assert len(few.access) == len(many.access)
+    assert many.access_weight.sum() == pytest.approx(10 * few.access_weight.sum())
+    together = summed_costs([(found[3], 2.0), (found[30], 1.0)])
+    for names in (("x",), ("x", "y"), record.names):
+        each = [costs.group(Group(names)) for costs in found.values()]
+        assert together.group(Group(names)) == pytest.approx(2.0 * each[0] + each[1])

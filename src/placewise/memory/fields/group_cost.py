@@ -31,17 +31,20 @@ _VECTOR = 16
 @dataclass(frozen=True, eq=False)
 class _Windows:
     """Windows: accesses of one warp that find each other's sectors in the L1 cache, taken together.
-    The columns have ``p`` distinct (window, access, array, element, field) rows."""
+    The columns have ``p`` distinct (access, array, element, field) rows. An access that a window
+    holds several times, as that of a loop may be, is there once."""
 
     window: NDArray[np.int64]
     """(p,)"""
     access: NDArray[np.int64]
-    """(p,) number of the access within its window."""
+    """(p,) number of the access, from 0 over all windows."""
     array: NDArray[np.int64]
     element: NDArray[np.int64]
     field: NDArray[np.int64]
     weight: NDArray[np.float64]
     """(windows,) how often each window occurs."""
+    access_weight: NDArray[np.float64]
+    """(accesses,) how often each access occurs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +85,8 @@ class FieldCosts:
         sectors = _distinct(np.tile(window, 2), np.tile(array, 2), ends)
         total = float(self.windows.weight[sectors[:, 0]].sum())
         unit = self._units(group)[field]
-        lines = _distinct(window, rows.access[inside], unit, array, at // _LINE)
-        wavefronts = float(self.windows.weight[lines[:, 0]].sum())
+        lines = _distinct(rows.access[inside], unit, array, at // _LINE)
+        wavefronts = float(self.windows.access_weight[lines[:, 0]].sum())
         return total, wavefronts
 
     @cached_property
@@ -134,29 +137,43 @@ def field_costs(record: Record, accesses: FieldAccesses, reuse_bytes: int) -> Fi
     kept = [found[k] for k in picked]
     weight = np.array([counts[k] for k in picked], np.float64)
     weight *= total / weight.sum() if len(weight) else 1.0
-    number = np.repeat(np.arange(len(kept)), [len(rows) for rows in kept])
-    table = np.concatenate(kept) if kept else np.zeros((0, 4), np.int64)
+    once, repeats, before = [], [], 0
+    for rows, occurs in zip(kept, weight, strict=True):
+        rows, times = _without_repeats(rows)
+        once.append(rows + np.array([before, 0, 0, 0]))
+        repeats.append(times * occurs)
+        before += len(times)
+    number = np.repeat(np.arange(len(once)), [len(rows) for rows in once])
+    table = np.concatenate(once) if once else np.zeros((0, 4), np.int64)
     access, array, element, field = table.T
-    return FieldCosts(record, _Windows(number, access, array, element, field, weight))
+    access_weight = np.concatenate(repeats) if repeats else np.zeros(0)
+    found_windows = _Windows(number, access, array, element, field, weight, access_weight)
+    return FieldCosts(record, found_windows)
 
 
 def summed_costs(parts: Sequence[tuple[FieldCosts, float]]) -> FieldCosts:
     """Costs of several launches together; each part is one launch's costs and how often they
     count. All are of one record."""
-    first = parts[0][0]
-    counts = np.array([len(costs.windows.weight) for costs, _ in parts])
-    begin = np.cumsum(counts) - counts
     found = [costs.windows for costs, _ in parts]
+    begin = _begins([len(w.weight) for w in found])
+    first = _begins([len(w.access_weight) for w in found])
     weights = [costs.windows.weight * times for costs, times in parts]
+    access_weights = [costs.windows.access_weight * times for costs, times in parts]
     windows = _Windows(
         np.concatenate([w.window + at for w, at in zip(found, begin, strict=True)]),
-        np.concatenate([w.access for w in found]),
+        np.concatenate([w.access + at for w, at in zip(found, first, strict=True)]),
         np.concatenate([w.array for w in found]),
         np.concatenate([w.element for w in found]),
         np.concatenate([w.field for w in found]),
         np.concatenate(weights),
+        np.concatenate(access_weights),
     )
-    return FieldCosts(first.record, windows)
+    return FieldCosts(parts[0][0].record, windows)
+
+
+def _begins(counts: list[int]) -> NDArray[np.int64]:
+    """(n,) where each of n parts begins that follow one another."""
+    return np.cumsum(counts, dtype=np.int64) - counts
 
 
 def _windows(
@@ -187,6 +204,25 @@ def _rows(accesses: FieldAccesses, start: int, end: int) -> NDArray[np.int64]:
     array = np.repeat(accesses.array[start:end].astype(np.int64), each)
     access = np.repeat(np.arange(end - start), each)
     return np.stack([access, array, accesses.element[low:high], accesses.field[low:high]], axis=1)
+
+
+def _without_repeats(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows of a window, as :func:`_rows` makes them, with each access once, and (accesses,) how
+    often each occurs."""
+    begins = np.flatnonzero(np.diff(rows[:, 0], prepend=-1))
+    known: dict[bytes, int] = {}
+    kept: list[NDArray[np.int64]] = []
+    times: list[int] = []
+    for own in np.split(rows, begins[1:]):
+        key = own[:, 1:].tobytes()
+        if key in known:
+            times[known[key]] += 1
+            continue
+        own = own.copy()
+        own[:, 0] = known[key] = len(kept)
+        kept.append(own)
+        times.append(1)
+    return np.concatenate(kept), np.array(times, np.float64)
 
 
 def _distinct(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
