@@ -136,14 +136,14 @@ SECOND = """__global__ void k(float *a, const float *before, float *o, int n) {
 }"""
 
 
-@pytest.mark.parametrize(("first", "word"), [(0, "as passed"), (80, "a part"), (240, "")])
+@pytest.mark.parametrize(("first", "word"), [(0, "as passed"), (80, "memory behind it"), (240, "")])
 def test_arrays_that_share_memory_are_not_copied_apart_without_a_word(first, word):
     memory = np.zeros(400, np.float32)
     arrays = [memory[:200], memory[first : first + 160], np.zeros(200, np.float32)]
     one = make_case("k", SECOND, [*arrays, np.int32(160)], block=64, problem=160)
     found = [note for note in read_case(one).notes if "memory" in note]
     assert bool(found) == bool(word)
-    assert all(word in note for note in found)
+    assert not word or any(word in note for note in found)
 
 
 def test_an_array_that_is_only_read_may_be_passed_twice():

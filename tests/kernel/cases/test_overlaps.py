@@ -134,6 +134,23 @@ def test_others_are_placed_and_moves_of_the_shared_memory_refused():
         write_placement(one, "A100", {"y": "texture"})
 
 
+def test_a_tile_does_not_rest_on_the_value_of_a_pointer():
+    """A pointer's place on the device is no size that a tile could depend on."""
+    source = """__global__ void k(float *x, const float *y, const float *t, float *o, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = y[64 + i % 8] + t[i % n] + t[n - 1 - i % n];
+    o[i] = x[i];
+}
+"""
+    memory, t = np.arange(128, dtype=np.float32), np.arange(16, dtype=np.float32)
+    arguments = [memory[:70], memory[32:], t, np.zeros(64, np.float32), np.int32(16)]
+    one = make_case("k", source, arguments, block=32, grid=1)
+    written = write_placement(one, "A100", {"t": "shared"})
+    assert written.verification.identical
+    assert " y != " not in written.rewritten.case.source
+
+
 def test_two_pointers_into_a_buffer_of_a_case_file(tmp_path):
     (tmp_path / "k.cu").write_text(TWICE.replace("CONST ", ""))
     (tmp_path / "k.toml").write_text("""schema = 1

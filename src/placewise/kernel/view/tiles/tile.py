@@ -67,15 +67,16 @@ def make_bounder(launch: Launch, inputs: Inputs) -> Bounder:
 
 def whole_numbers(argument: Argument) -> dict[str, int]:
     """The whole number that an argument is, by its name, or those in a structure that is passed by
-    value, by ``parameter.member``."""
+    value, by ``parameter.member``. Pointers are none."""
     if not isinstance(argument, ScalarArgument):
         return {}
+    pointers = {pointer.at for pointer in argument.pointers}
     if argument.value.dtype.kind in "iub":
-        return {argument.name: int(argument.value.item())}
+        return {} if pointers else {argument.name: int(argument.value.item())}
     found: dict[str, int] = {}
     record = np.asarray(argument.value)
-    for name, (dtype, *_) in (record.dtype.fields or {}).items():
-        if dtype.kind in "iub" and not dtype.shape:
+    for name, (dtype, offset, *_) in (record.dtype.fields or {}).items():
+        if dtype.kind in "iub" and not dtype.shape and offset not in pointers:
             found[f"{argument.name}.{name}"] = int(record[name].item())
     return found
 
