@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import placewise
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.source import source_obstacle
@@ -258,3 +259,35 @@ def test_half_precision_from_cudas_header():
     assert seen(view, source, "A") == [("load", "A[n]", "A")]
     assert view.array("A").parameter.element_dtype == "float16"
     assert source_obstacle(view, "A", Way.INTRINSIC) is None
+
+
+@pytest.mark.parametrize("space", ["readonly", "shared", "constant"])
+@pytest.mark.parametrize("kind", ["__half", "__nv_bfloat16"])
+def test_numbers_of_16_bits_that_become_float_move_like_others(kind, space):
+    source = f"""\
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+__global__ void f(const {kind} *a, const {kind} *b, float *out, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = static_cast<float>(b[i]);
+    for (int k = 0; k < n; k++) sum += (float)a[k] * float(b[k]);
+    out[i] = sum;
+}}
+"""
+    numbers = np.random.default_rng(4).integers(0x3C00, 0x3E00, (2, 64))
+    dtype = np.float16 if kind == "__half" else np.uint16
+    a, b = numbers.astype(np.uint16).view(dtype)
+    case = make_case("f", source, [a, b, np.zeros(64, np.float32), np.int32(64)], block=32, grid=2)
+    moved = placewise.rewrite(case, {"a": space, "b": space}, "A100")
+    found = placewise.verify(moved, case)
+    assert found.identical, found.detail
+
+
+def test_methods_of_other_elements_are_not_followed():
+    source = """\
+struct Number { float x; __device__ operator float() { return x++; } };
+__global__ void f(Number *a, float *out) { out[threadIdx.x] = (float)a[threadIdx.x]; }
+"""
+    numbers = np.zeros(32, np.dtype([("x", "f4")]))
+    case = make_case("f", source, [numbers, np.zeros(32, np.float32)], block=32, grid=1)
+    assert "method" in source_obstacle(analyse_source(case), "a", Way.KERNEL_BUFFER)

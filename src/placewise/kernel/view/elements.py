@@ -30,6 +30,10 @@ _TEXEL_SCALARS = frozenset(
 _WIDE_SCALARS = frozenset({"double", "long", "unsigned long", "long long", "unsigned long long"})
 
 
+HALVES = frozenset({"__half", "__half2", "__nv_bfloat16", "__nv_bfloat162"})
+"""CUDA's numbers of 16 bits and pairs of them: classes, whose conversions only read."""
+
+
 def dtype_of(type_text: str) -> str | None:
     """NumPy dtype name of a canonical scalar type, None for structs and vectors."""
     return _DTYPES.get(type_text)
@@ -64,7 +68,7 @@ def is_unsigned(type_text: str) -> bool:
 def loads_by_intrinsic(type_text: str) -> bool:
     """Whether ``__ldg`` has an overload: numbers of 1 to 8 bytes and vectors of 2 or 4 of them, 16
     bytes at most (CUDA C++ Programming Guide, "Read-Only Data Cache Load Function")."""
-    if type_text in ("__half", "__half2", "__nv_bfloat16", "__nv_bfloat162"):
+    if type_text in HALVES:
         return True
     vector = _VECTOR.match(type_text)
     if vector is None:

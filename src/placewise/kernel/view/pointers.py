@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from placewise.kernel.source import AccessPlace, Term
-from placewise.kernel.view.elements import loads_by_intrinsic
+from placewise.kernel.view.elements import HALVES, loads_by_intrinsic
 from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
@@ -31,6 +31,8 @@ CASTS = frozenset(
      "CXX_REINTERPRET_CAST_EXPR"}
 )  # fmt: skip
 TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+_CONVERSION = "operator "
+"""How the name of a conversion such as ``operator float`` begins; those of others have no space."""
 _STEPS = frozenset({"++", "--", "p++", "p--"})
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
@@ -228,6 +230,8 @@ class _Follower:
         while (parent := node.parent) is not None:
             if parent.kind == "MEMBER_REF_EXPR":
                 if parent.type_kind in ("UNEXPOSED", "FUNCTIONPROTO"):
+                    if reach.element in HALVES and parent.name.startswith(_CONVERSION):
+                        break
                     return self.obstruct(f"method '{parent.name}' called on an element", parent)
                 member = parent
             elif parent.kind == "ARRAY_SUBSCRIPT_EXPR":
