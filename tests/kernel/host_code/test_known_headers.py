@@ -109,3 +109,19 @@ def test_what_host_headers_bring_along_needs_no_full_library(used, header, tmp_p
     device = device_source(text, str(tmp_path / "source.cu"), "f", CompileOptions())
     assert header in device.preincludes
     assert "PLACEWISE_FULL_STD" not in dict(device.defines)
+
+
+def test_helpers_of_the_host_in_an_include_path_are_left_out_with_what_they_include(tmp_path):
+    helpers = tmp_path / "Common"
+    helpers.mkdir()
+    (helpers / "helper_string.h").write_text("#include <fstream>\ninline int a() { return 1; }\n")
+    (helpers / "helper_image.h").write_text("#include <helper_string.h>\n")
+    (helpers / "helper_cuda.h").write_text("#pragma once\n#include <helper_image.h>\n")
+    text = (
+        "#include <cuda_runtime.h>\n#include <helper_cuda.h>\n#include <helper_string.h>\n"
+        "__global__ void f(int *a) { a[0] = 1; }\nint main() { return a(); }\n"
+    )
+    options = CompileOptions(include_paths=(helpers,))
+    kept = device_source(text, str(tmp_path / "source.cu"), "f", options).text
+    assert "helper" not in kept
+    assert "#include <cuda_runtime.h>" in kept

@@ -20,7 +20,7 @@ from placewise.kernel.host_code.dialect import Dialect
 from placewise.kernel.host_code.earlier_search import EarlierSearch, leave_out_again, places
 from placewise.kernel.host_code.header_types import NAMESPACE, STD, UNDEFINED, headers_of_types
 from placewise.kernel.host_code.hints import hint_on
-from placewise.kernel.host_code.includes import Include, is_host_only, resolve
+from placewise.kernel.host_code.includes import Include, is_host_only, leads_to, resolve
 from placewise.kernel.host_code.known_headers import (
     FEW_HEADERS,
     absent_headers,
@@ -275,9 +275,19 @@ class HostCode:
         left_out = self._leave_out_unprovided() if missing else False
         for file in self._files:
             others = [i for i in file.includes if not self._is_own(file, i)]
-            refused_ones = [i for i in others if is_among(i.name, unreadable)]
+            refused_ones = [
+                i for i in others
+                if is_among(i.name, unreadable) or self._leads_to(file, i, unreadable)
+            ]  # fmt: skip
             left_out = file.drop_includes(refused_ones) or left_out
         return left_out
+
+    def _leads_to(self, file: SourceFile, include: Include, unreadable: set[str]) -> bool:
+        """Whether a host header, which need not be left out itself, includes one of the files."""
+        if not is_host_only(include.name):
+            return False
+        reached = leads_to(include, file.path.parent, self._paths)
+        return any(Path(name).resolve() in reached for name in unreadable)
 
     def _leave_out_unprovided(self) -> bool:
         """Leave out directives of host headers that no path of the user's provides."""

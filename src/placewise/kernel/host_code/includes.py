@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,3 +54,17 @@ def resolve(include: Include, folder: Path, include_paths: Iterable[Path]) -> Pa
         if path.is_file():
             return path.resolve()
     return None
+
+
+def leads_to(include: Include, folder: Path, include_paths: Sequence[Path]) -> set[Path]:
+    """The files that a directive in a file of ``folder`` names, directly or by way of others."""
+    found: set[Path] = set()
+    pending = [resolve(include, folder, include_paths)]
+    while pending:
+        path = pending.pop()
+        if path is None or path in found:
+            continue
+        found.add(path)
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        pending += [resolve(one, path.parent, include_paths) for one in includes(text)]
+    return found
