@@ -62,3 +62,28 @@ def test_a_tile_longer_than_its_array_holds_zeros_behind_it(type_):
     run = execute(compile_case(tiled), tiled.launch, tiled.inputs, check=checker)
     assert run.output("o").tobytes() == expected.tobytes()
     assert not checker.findings
+
+
+def test_conditions_around_a_call_that_is_written_out_keep_the_fill_inside():
+    """A device function becomes a lambda that is called at once, under its caller's conditions."""
+    source = """
+static __device__ float fetch(const float *from, size_t at) { return from[at]; }
+extern "C" __global__ void k(float *o, const float *a, int n, int m) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i < n && j < m) o[i * m + j] = fetch(a, n + 2 - i) > 0 ? a[n + 2 - i] : 1;
+}
+"""
+
+    def sized(text: str, n: int):
+        a = np.arange(n + 3, dtype="f4") - 9
+        arguments = [np.zeros(n * 8, "f4"), a, np.int32(n), np.int32(8)]
+        return named_case(make_case("k", text, arguments, block=(16, 8), grid=(1, -(-n // 8))))
+
+    case = sized(source, 40)
+    placement = Placement.of({"a": "shared"})
+    written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
+    other, checker = sized(written.source, 33), Checker()
+    found = execute(compile_case(other), other.launch, other.inputs, check=checker)
+    assert checker.clean
+    values = (np.arange(36) - 9.0)[:2:-1]
+    assert np.array_equal(found.output("o").reshape(33, 8)[:, 3], np.where(values > 0, values, 1))

@@ -113,7 +113,7 @@ def conditions_at(node: Node) -> list[tuple[Node, bool]]:
     found: list[tuple[Node, bool]] = []
     inner = node
     for outer in node.above():
-        if outer.kind == "LAMBDA_EXPR":
+        if outer.kind == "LAMBDA_EXPR" and not _called_at_once(outer):
             break
         if outer.kind in ("IF_STMT", "CONDITIONAL_OPERATOR") and len(outer.children) in (2, 3):
             condition = outer.children[0]
@@ -132,6 +132,16 @@ def conditions_at(node: Node) -> list[tuple[Node, bool]]:
                         found.append((condition, False))
         inner = outer
     return found
+
+
+def _called_at_once(function: Node) -> bool:
+    """Whether a lambda is called where it stands, as calls that are written out are: what holds
+    there holds in it."""
+    node = function
+    while node.parent is not None and node.parent.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
+        node = node.parent
+    call = node.parent
+    return call is not None and call.kind == "CALL_EXPR" and call.children[0] is node
 
 
 def _entered_elsewhere(block: Node) -> bool:
