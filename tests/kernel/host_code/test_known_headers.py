@@ -5,7 +5,7 @@ import re
 import pytest
 
 from placewise.kernel.cases.case import CompileOptions
-from placewise.kernel.frontends.nvrtc import compile_kernel, device_source
+from placewise.kernel.frontends.nvrtc import compile_kernel, compiler_version, device_source
 from placewise.kernel.host_code.known_headers import FEW_HEADERS
 from placewise.kernel.toolchain.nvrtc_library import NvrtcLibrary
 
@@ -125,3 +125,18 @@ def test_helpers_of_the_host_in_an_include_path_are_left_out_with_what_they_incl
     kept = device_source(text, str(tmp_path / "source.cu"), "f", options).text
     assert "helper" not in kept
     assert "#include <cuda_runtime.h>" in kept
+
+
+def test_a_source_that_asks_for_the_version_of_cuda_is_told_the_compilers(tmp_path):
+    text = (
+        "#include <cuda.h>\nvoid host() { cuInit(0); }\n__global__ void f(int *a) {\n"
+        "#if CUDA_VERSION >= 12000\n a[0] = 1;\n#else\n missing(a);\n#endif\n}\n"
+    )
+    path = str(tmp_path / "source.cu")
+    told = dict(device_source(text, path, "f", CompileOptions()).defines)
+    major, minor = compiler_version().split(".")[:2]
+    assert told["CUDA_VERSION"] == f"{major}{int(minor):02}0"
+    own = CompileOptions(defines=(("CUDA_VERSION", "12345"),))
+    assert "CUDA_VERSION" not in dict(device_source(text, path, "f", own).defines)
+    without = text.replace("#include <cuda.h>\n", "").replace("missing(a)", "a[0] = 2")
+    assert "CUDA_VERSION" not in dict(device_source(without, path, "f", CompileOptions()).defines)

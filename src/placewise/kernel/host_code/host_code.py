@@ -27,6 +27,7 @@ from placewise.kernel.host_code.known_headers import (
     cuda_headers,
     is_among,
     may_limit_headers,
+    version_macro,
 )
 from placewise.kernel.host_code.macros import definitions, standing_for
 from placewise.kernel.host_code.tokens import tokens
@@ -87,7 +88,7 @@ class HostCode:
     def __init__(
         self, source: str, filename: str, kernels: Sequence[str], options: CompileOptions
     ) -> None:
-        self._filename = filename
+        self._options = options
         self._wanted = {
             re.sub(r"<.*", "", kernel, flags=re.DOTALL).rsplit("::", 1)[-1].strip()
             for kernel in kernels
@@ -168,6 +169,7 @@ class HostCode:
             defines += _PLATFORM
         if self._asks_for_nvcc:
             defines.append((_NVCC, "1"))
+        defines += version_macro(self._files, self._options)
         defines += self._dialect.defines
         left_out = sorted(self._main.left_out, key=lambda d: d.start)
         names = [

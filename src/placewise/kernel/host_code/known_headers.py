@@ -6,15 +6,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.source_file import SourceFile
 from placewise.kernel.host_code.includes import Include, is_host_only, resolve
 from placewise.kernel.host_code.tokens import tokens
-from placewise.kernel.toolchain import toolkit
+from placewise.kernel.toolchain import nvrtc_library, toolkit
 
 FEW_HEADERS = "_CG_LIMIT_INCLUDED_DEPENDENCIES"
 """CUDA's macro that keeps ``cooperative_groups.h`` from including CUDA's own C++ library, which
 takes NVRTC most of a second."""
 _GROUPS = "cooperative_groups"
+_DRIVER, _VERSION = "cuda.h", "CUDA_VERSION"
 _ITS_LIBRARY = re.compile(r"\bcuda\s*::|\bthread_scope|[<\"](?:cuda|cub|thrust)/|_CG_")
 """What may need the library that cooperative groups include."""
 _STAND_INS = Path(__file__).with_name("headers")
@@ -24,6 +26,18 @@ def cuda_headers(nvrtc: str) -> tuple[Path, ...]:
     """Folders of CUDA's own headers, from their wheels, and of stand-ins for those of the C and C++
     libraries."""
     return (*toolkit(nvrtc).headers, _STAND_INS)
+
+
+def version_macro(
+    files: Sequence[SourceFile], options: CompileOptions
+) -> tuple[tuple[str, str], ...]:
+    """The macro by which a source asks for CUDA's version, and its value, where the header that
+    defines it (``cuda.h``, which declares functions of the host) was left out."""
+    left_out = any(i.name == _DRIVER for f in files for i in f.dropped_includes)
+    if not left_out or any(name == _VERSION for name, _ in options.defines):
+        return ()
+    major, minor = nvrtc_library(options.nvrtc).version.split(".")[:2]
+    return ((_VERSION, str(1000 * int(major) + 10 * int(minor))),)
 
 
 def may_limit_headers(files: Sequence[SourceFile]) -> bool:
