@@ -49,6 +49,10 @@ __global__ void three(float *out, int written) {
     float4 v = *reinterpret_cast<float4 *>(mine);
     out[threadIdx.x] = v.x + v.y * v.z;
 }
+__global__ void counted(int *flag, int *out) {
+    atomicAdd(flag, 1);
+    out[blockIdx.x] = *(volatile int *)flag;
+}
 """
 
 
@@ -200,3 +204,9 @@ def test_a_checked_run_computes_and_counts_the_same():
     assert plain.thread_instructions == watched.thread_instructions
     assert plain.site_executions.tolist() == watched.site_executions.tolist()
     assert plain.written == watched.written
+
+
+def test_a_plain_read_races_an_atomic_of_another_block():
+    checker, _ = checked("counted", 2, 1, flag=np.zeros(1, np.int32), out=np.zeros(2, np.int32))
+    (message,) = {f.message for f in checker.findings}
+    assert "races an atomic by another block" in message

@@ -205,28 +205,28 @@ def _race(
     now, before = _RACE[row[at.F_KIND]]
     access = scene.translation.program.accesses[row[at.F_SITE]]
     now = "atomic" if access.kind == "atomic" else now
-    before = "atomic" if other.kind == "atomic" else before
+    before = "an atomic" if other.kind == "atomic" else f"a {before}"
     apart = row[at.F_FLAGS] & 7
     place = f"{where} at {memory.position}"
     if row[at.F_FLAGS] & at.SAME_VALUE:
         return f"threads write the same value to {place}", Severity.note
     if apart == at.APART_LANES:
-        if row[at.F_SITE] == row[at.F_OTHER_SITE] and now == before == "write":
+        if row[at.F_SITE] == row[at.F_OTHER_SITE] and now == "write" and before == "a write":
             return (
                 f"lanes of a warp write different values to {place}: which one stays is undefined",
                 Severity.warning,
             )
         return (
-            f"{now} of {place} after a {before} by another lane of the warp, without "
+            f"{now} of {place} after {before} by another lane of the warp, without "
             "__syncwarp between",
             Severity.warning,
         )
     if apart == at.APART_WARPS:
         return (
-            f"{now} of {place} races a {before} by another warp of the block: no barrier between",
+            f"{now} of {place} races {before} by another warp of the block: no barrier between",
             Severity.error,
         )
-    return f"{now} of {place} races a {before} by another block", Severity.error
+    return f"{now} of {place} races {before} by another block", Severity.error
 
 
 def _barrier_place(scene: Scene, number: int) -> Place:
