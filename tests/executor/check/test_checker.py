@@ -50,8 +50,8 @@ __global__ void three(float *out, int written) {
     out[threadIdx.x] = v.x + v.y * v.z;
 }
 __global__ void counted(int *flag, int *out) {
-    atomicAdd(flag, 1);
-    out[blockIdx.x] = *(volatile int *)flag;
+    if (blockIdx.x) out[0] = *flag;
+    else atomicAdd(flag, 1);
 }
 """
 
@@ -207,6 +207,7 @@ def test_a_checked_run_computes_and_counts_the_same():
 
 
 def test_a_plain_read_races_an_atomic_of_another_block():
-    checker, _ = checked("counted", 2, 1, flag=np.zeros(1, np.int32), out=np.zeros(2, np.int32))
+    checker, _ = checked("counted", 2, 1, flag=np.zeros(1, np.int32), out=np.zeros(1, np.int32))
     (message,) = {f.message for f in checker.findings}
-    assert "races an atomic by another block" in message
+    # Which of the two comes second is up to the threads that run the blocks.
+    assert "races an atomic by another block" in message or "races a read by another" in message
