@@ -251,6 +251,25 @@ def test_edges_are_compared_as_signed_numbers():
     assert np.array_equal(run(written), np.roll(filled, -5))
 
 
+def test_a_number_in_a_template_has_the_templates_type():
+    source = """template <typename T> __global__ void k(const T *A, T *o, int n)
+{
+    __shared__ T row[64];
+    row[threadIdx.x] = (int)threadIdx.x < n ? A[threadIdx.x] : 0.1;
+    __syncthreads();
+    o[threadIdx.x] = row[63 - threadIdx.x];
+}
+"""
+    one, other = (
+        make_case(f"k<{t}>", source, [np.ones(40, d), np.zeros(64, d), np.int32(40)], block=64,
+                  grid=1)
+        for t, d in (("float", "f4"), ("double", "f8"))
+    )  # fmt: skip
+    written = undo(one, analyse_source(one), "row", "global").case
+    assert run(written)[0] == np.float32(0.1)
+    assert run(replace(other, source=written.source))[0] == 0.1
+
+
 def test_a_staged_stencil_of_the_bundled_cases_needs_no_guards():
     one = load_case("stencil2d")
     written = undo(one, analyse_source(one), "tile", "global").case

@@ -23,6 +23,7 @@ from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
 from placewise.rewriter.text import Render
+from placewise.rewriter.tiles import element_text
 from placewise.space import Placement
 
 _FACTOR = re.compile(r"\w+(\.\w+)?|int\([^()]+\)")
@@ -75,8 +76,9 @@ def _undo_tile(draft: Draft, tile: StagedTile, space: str) -> None:
     _check_alone(draft.case, tile)
     for start, end in (tile.declaration, tile.fill, *tile.barriers):
         draft.text.replace(*_whole_line(draft.text.text, start, end), "")
+    element = element_text(draft, draft.view.array(tile.array))
     for read in tile.reads:
-        draft.text.replace(read.start, read.end, _direct(tile, read))
+        draft.text.replace(read.start, read.end, _direct(tile, read, element))
     draft.notes.append(f"{tile.name}: {space} (its reads read {tile.array})")
     draft.edits.append(
         f"{tile.name}: the shared copy goes (line {tile.line}); {len(tile.reads)} reads go to "
@@ -97,14 +99,16 @@ def _check_alone(case: Case, tile: StagedTile) -> None:
             )
 
 
-def _direct(tile: StagedTile, read: StagedRead) -> Callable[[Render], str]:
+def _direct(tile: StagedTile, read: StagedRead, element_type: str) -> Callable[[Render], str]:
     def make(render: Render) -> str:
         indices = [render(*place) for place in read.indices]
         element = f"{tile.array}[{_sum_text(tile.element, indices)}]"
         # As signed numbers: one below zero must not become a large unsigned one.
         signed = [f"int({index})" for index in indices]
         guards = [f"{_sum_text(tile.guards[n], signed)} >= 0" for n in read.unproven]
-        return f"({' && '.join(guards)} ? {element} : {tile.otherwise})" if guards else element
+        if not guards:
+            return element
+        return f"({' && '.join(guards)} ? {element} : ({element_type}){tile.otherwise})"
 
     return make
 

@@ -8,7 +8,8 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.view import analyse_source
 from placewise.kernel.view.staging.copies import staged_tile
 
-HEAD = """static __device__ float twice(float x) { return 2 * x; }
+HEAD = """static __device__ int told;
+static __device__ float twice(float x) { return 2 * x; }
 __global__ void k(float *a, float *o, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -185,11 +186,11 @@ def test_what_is_more_than_a_copy_of_two_dimensions_is_refused(what):
 
 
 GUARDED = {
-    "a guard": ("if (i < n) tile[threadIdx.x] = a[i];", "(float)0", 1),
-    "a choice": ("tile[threadIdx.x] = i < n && i >= 2 ? a[i] : -1.5f;", "(float)-1.5f", 2),
-    "the other way round": ("tile[threadIdx.x] = i >= n || i < 2 ? 0 : a[i];", "(float)0", 2),
+    "a guard": ("if (i < n) tile[threadIdx.x] = a[i];", "0", 1),
+    "a choice": ("tile[threadIdx.x] = i < n && i >= 2 ? a[i] : -1.5f;", "-1.5f", 2),
+    "the other way round": ("tile[threadIdx.x] = i >= n || i < 2 ? 0 : a[i];", "0", 2),
     "two branches": (
-        "if (i < n) { tile[threadIdx.x] = a[i]; } else tile[threadIdx.x] = 3;", "(float)3", 1
+        "if (i < n) { tile[threadIdx.x] = a[i]; } else tile[threadIdx.x] = 3;", "3", 1
     ),
 }  # fmt: skip
 
@@ -205,7 +206,9 @@ def test_guards_that_are_not_known_at_a_read_stay(what):
 def test_barriers_that_others_need_stay():
     stored = found("o[i] = 1;", FILL, SYNC, "o[i] += tile[0] + o[(i + 1) % n];")
     again = found(FILL, SYNC, READ, SYNC)
+    told = found(FILL, SYNC, "if (i == 0) told = 1;", SYNC, "o[i] = tile[0] + told;")
     assert stored.barriers == ()
+    assert told.barriers == ()
     assert again.barriers == ()
 
 

@@ -57,7 +57,7 @@ class StagedTile:
     guards: tuple[Affine, ...]
     """What must not be below zero, so that the fill copies the element."""
     otherwise: str
-    """C++ expression of what an element is where a guard does not hold."""
+    """The number that an element is where a guard does not hold."""
     declaration: tuple[int, int]
     fill: tuple[int, int]
     barriers: tuple[tuple[int, int], ...]
@@ -152,7 +152,7 @@ class _Staged:
             array=use.name,
             element=element,
             guards=guards,
-            otherwise=f"({use.parameter.element_type}){number or '0'}",
+            otherwise=number or "0",
             declaration=declared,
             fill=self.with_semicolon(fill),
             barriers=self.idle_barriers(),

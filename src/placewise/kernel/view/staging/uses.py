@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.kernel.view.indices.values import BUILTINS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.written_out.pointer_roots import changes
@@ -153,6 +154,8 @@ def check_reads(reads: list[Node], barrier: Node) -> None:
 def lone_barriers(kernel: ParsedKernel, stores: list[int]) -> tuple[Node, ...]:
     """The kernel's barriers, where they order nothing but shared memory: no store to global memory
     comes before one of them. ``stores`` are the offsets of these; empty where others stay."""
+    if _names_global_variables(kernel):
+        return ()
     calls = [n for n in kernel.body.walk() if n.kind == "CALL_EXPR"]
     own = {f.id for f in kernel.functions}
     waits = [n for n in calls if "sync" in n.name or n.target in own]
@@ -165,3 +168,20 @@ def lone_barriers(kernel: ParsedKernel, stores: list[int]) -> tuple[Node, ...]:
         for w in waits
     )
     return tuple(waits) if alone else ()
+
+
+def _names_global_variables(kernel: ParsedKernel) -> bool:
+    """Whether the body names variables of the file that threads may tell one another by."""
+    declared = {n.id for n in kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")}
+    declared |= {p.id for p in kernel.parameters}
+    constants = {c.name for c in kernel.constants}
+    return any(
+        n.kind == "DECL_REF_EXPR"
+        and n.target not in declared
+        and n.value is None
+        and not n.type_kind.startswith("FUNCTION")
+        and "fn type" not in n.type  # a function that the compiler knows
+        and n.name not in (*BUILTINS, *constants)
+        and "const" not in n.type
+        for n in kernel.body.walk()
+    )
