@@ -111,6 +111,7 @@ class _Staged:
         self.declaration = found[0]
         self.shape = tuple(int(n) for n in _DIMENSIONS.findall(self.declaration.type))
 
+    # One test for each reason why an array is no plain copy.
     def tile(self) -> StagedTile:
         """The tile, or NotACopyError."""
         declared = self.declared()
