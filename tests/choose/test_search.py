@@ -137,7 +137,7 @@ def test_present_placement_is_always_there():
 
 
 @models
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10_000), arrays=st.integers(1, 4))
 def test_branch_and_bound_equals_exhaustive(model, seed, arrays):
     profile, legality = _setting(seed, arrays, per_array=20)

@@ -42,6 +42,7 @@ def test_arrivals_stand_beside_the_printed_ones(on_k80):
     assert row[5] == 32
 
 
+@pytest.mark.slow
 def test_all_placements_of_fig_6_are_ranked():
     """A tile of 46 KB leaves an SM fewer blocks, but it fits a block: the paper made this move."""
     found = placement_tests((), ("neuralnet",))

@@ -16,7 +16,7 @@ def tasks(tmp_path):
     return tasks_of(plan_of(written_case(tmp_path)))
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5, 100])
+@pytest.mark.parametrize("workers", [1, 2, 5, pytest.param(100, marks=pytest.mark.slow)])
 def test_every_task_is_done_once(tasks, workers):
     made = list(outcomes_here(tasks, invented, workers=workers))
     assert len(made) == len(tasks)

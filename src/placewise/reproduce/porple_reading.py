@@ -17,6 +17,8 @@ from placewise.space import Way
 ALPHA = 0.2
 """Section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
 CONSTANT_ALPHA = 1.0
+TEXTURES = (Way.BINDING, Way.PITCHED)
+"""Textures of one and of two dimensions, which share their caches."""
 WIDE_BLOCK = 128
 """Bytes of a transaction of texture and read-only memory in the calibrated reading of K20c."""
 
@@ -51,9 +53,11 @@ class TableReading:
                 of_texture = {
                     name
                     for s in spaces
-                    if s.way is Way.BINDING
+                    if s.way in TEXTURES
                     for name in s.levels
-                    if all(name not in other.levels for other in spaces if other.way != s.way)
+                    if all(
+                        name not in other.levels for other in spaces if other.way not in TEXTURES
+                    )
                 }
                 memories = tuple(
                     replace(m, block_bytes=WIDE_BLOCK) if m.name in homes | of_texture else m

@@ -70,6 +70,7 @@ def test_kernels_share_one_buffer_and_it_is_filled_once():
     assert np.array_equal(execute(compile_case(form), form.launch, form.inputs).output("y"), truth)
 
 
+@pytest.mark.slow
 def test_copies_between_launches_are_counted():
     once = advise_program(program(SUM, AGAIN, rounds=50), "RTX3060", finalists=2, demand=ANY_GAIN)
     each = advise_program(

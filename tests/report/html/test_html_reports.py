@@ -31,6 +31,8 @@ COMMANDS = {
     "probe --simulate T1000 --only constant --only banks -q --curves curves.svg": 0,
 }
 """By command, the number of forms of its page."""
+SLOW = ("advise blur.toml", "layout bodies.toml")
+"""Programs of several launches, which take ten seconds each."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,10 @@ def data_of(text):
     return TypeAdapter(PageDocument).validate_json(found[1], strict=True)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(c, marks=pytest.mark.slow) if c.startswith(SLOW) else c for c in COMMANDS],
+)
 def test_a_command_writes_the_page_of_its_document(folder, monkeypatch, command):
     monkeypatch.chdir(folder)
     done = CliRunner().invoke(app, [*command.split(), "--json", "--html", "out/page.html"])

@@ -28,6 +28,7 @@ def without_hints(prepared):
     ]
 
 
+@pytest.mark.slow
 def test_the_optimum_of_the_path_model_is_the_best_of_all(on_kepler):
     judge = judge_of(on_kepler, 3)
     assert isinstance(judge, PathTimes)
