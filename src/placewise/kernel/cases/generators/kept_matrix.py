@@ -5,7 +5,11 @@ from __future__ import annotations
 import inspect
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from placewise.disk_cache import DiskCache, key_of
 
@@ -15,22 +19,52 @@ if TYPE_CHECKING:
 MATRICES = DiskCache("matrices", files=16)
 
 
-def kept_matrix(make: Callable[..., csr_array], *settings: object) -> csr_array:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A sparse matrix in CSR form, without SciPy's sparse matrices, which take long to import."""
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.integer]
+    """(rows + 1,) where the entries of each row begin, and where those of the last end."""
+    indices: NDArray[np.integer]
+    """(nnz,) columns."""
+    data: NDArray[np.float64]
+    """(nnz,) values."""
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self.indices)
+
+
+def rows_of(matrix: csr_array) -> Rows:
+    """The arrays of one of SciPy's matrices."""
+    rows, columns = matrix.shape
+    return Rows((rows, columns), matrix.indptr, matrix.indices, matrix.data)
+
+
+def kept_matrix(make: Callable[..., csr_array], *settings: object) -> Rows:
     """``make(*settings)``, from disk where an earlier run made it.
 
     ``make`` must depend on its settings and on its own module alone: a change of either makes the
     matrix anew. Settings need a repr that tells them apart.
     """
-    from scipy.sparse import csr_array, load_npz, save_npz
-
     module = inspect.getmodule(make)
     assert module is not None, f"{make} has no module"
     key = key_of(inspect.getsource(module), make.__name__, repr(settings))
     stored = MATRICES.read(key)
     if stored is not None:
-        return csr_array(load_npz(io.BytesIO(stored)))
-    matrix = make(*settings)
+        kept = np.load(io.BytesIO(stored))
+        rows, columns = kept["shape"].tolist()
+        return Rows((rows, columns), kept["indptr"], kept["indices"], kept["data"])
+    matrix = rows_of(make(*settings))
     written = io.BytesIO()
-    save_npz(written, matrix, compressed=False)
+    np.savez(
+        written,
+        shape=np.array(matrix.shape),
+        indptr=matrix.indptr,
+        indices=matrix.indices,
+        data=matrix.data,
+    )
     MATRICES.write(key, written.getvalue())
     return matrix

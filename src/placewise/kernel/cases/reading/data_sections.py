@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,12 @@ from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import data_model as models
 from placewise.kernel.cases.case_model import SourceModel
 from placewise.kernel.cases.generators.finite_element import hexahedra
-from placewise.kernel.cases.generators.kept_matrix import kept_matrix
+from placewise.kernel.cases.generators.kept_matrix import Rows, kept_matrix, rows_of
 from placewise.kernel.cases.generators.mesh import hexahedral_mesh, tetrahedra
 from placewise.kernel.cases.generators.points import points
 from placewise.kernel.cases.generators.radix_pass import radix_pass
 from placewise.kernel.cases.generators.skewed import graph, skewed
 from placewise.kernel.cases.strict_model import Size
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Resolve = Callable[[Size, str], int]
 """Turns a size, given as a number, a name or a formula, into a number. The second argument names
@@ -52,7 +49,7 @@ class DataSections:
         self._path = path
         self._model = model
         self._resolve = resolve
-        self._matrices: dict[tuple[str, int], csr_array] = {}
+        self._matrices: dict[tuple[str, int], Rows] = {}
         self._images: dict[str, NDArray[np.uint8]] = {}
         self._datasets: dict[str, Mapping[str, NDArray[Any]]] = {}
 
@@ -86,7 +83,7 @@ class DataSections:
             )
         return int(known[part])
 
-    def matrix(self, name: str) -> csr_array:
+    def matrix(self, name: str) -> Rows:
         """The matrix in CSR form, column indices sorted."""
         model = self._model.matrices[name]
         rows = self._told(name).get("rows", 0)
@@ -105,14 +102,14 @@ class DataSections:
             rows = self._resolve(model.rows, f"matrices.{name}.rows")
         return {"rows": rows, "columns": rows}
 
-    def _made_matrix(self, name: str, model: models.AnyMatrix) -> csr_array:
+    def _made_matrix(self, name: str, model: models.AnyMatrix) -> Rows:
         key = f"{self._path}: matrices.{name}"
         if isinstance(model, models.MatrixFile):
-            return arrays.load_matrix(self._file(model.file))
+            return rows_of(arrays.load_matrix(self._file(model.file)))
         if isinstance(model, models.Skewed):
             rows = self._told(name)["rows"]
             _check_pattern(rows, model.entries, f"{key}.rows")
-            return skewed(rows, model.entries, model.skew, model.seed)
+            return rows_of(skewed(rows, model.entries, model.skew, model.seed))
         x, y, z = model.nodes
         # Each element has 8 × 8 entries before they are summed.
         arrays.check_size((x, y, z, 64), np.float64, f"{key}.nodes")
