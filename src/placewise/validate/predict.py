@@ -82,6 +82,10 @@ class Task:
     is checked when it returns."""
 
 
+AGAIN_S = 0.2
+"""Seconds after which a configuration is told again that its time is up."""
+
+
 class Predictor:
     """Context manager with processes that predict configurations of a task. They are reused between
     calls.
@@ -161,18 +165,16 @@ def _predict(at: int, configuration: Configuration) -> Answers:
             for name in worker.task.models:
                 try:
                     found[name] = _answer(name, evidence, worker.machine)
-                except _TooLongError:
-                    raise
                 except UnsupportedError as error:
                     found[name] = error.message
-    except PlacewiseError as error:
-        why = error.message if isinstance(error, _TooLongError) else str(error)
-        found = {model: found.get(model, why) for model in worker.task.models}
+    except (PlacewiseError, _TooLongError) as error:
+        found = {model: found.get(model, str(error)) for model in worker.task.models}
     return Answers(at, tuple(found.items()), time.perf_counter() - start)
 
 
-class _TooLongError(UnsupportedError):
-    """A configuration took longer than the limit."""
+class _TooLongError(BaseException):
+    """A configuration took longer than the limit. No code that handles errors of kernels, and then
+    tries another way, may catch it."""
 
 
 @contextmanager
@@ -186,7 +188,8 @@ def _within(seconds: float | None) -> Iterator[None]:
         raise _TooLongError(f"no prediction within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again, as an error that is raised in a finalizer is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
     try:
         yield
     finally:
