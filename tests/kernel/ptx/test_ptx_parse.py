@@ -21,6 +21,7 @@ from placewise.kernel.ptx import (
     Special,
     Symbol,
     Vector,
+    outline,
     parse_ptx,
 )
 from placewise.kernel.ptx.module import Arguments, Label
@@ -192,6 +193,9 @@ HEAD = ".version 8.0 .target sm_80 .address_size 64 "
         ("int main() { return 0; }", "unexpected 'int'"),
         ("", "no entry 'k'"),
         (HEAD + ".entry other() { ret; }", "no entry 'k'"),
+        (HEAD + ".entry k() { .reg .b32 %r<999999999>; ret; }", "999,999,999 registers '%r'"),
+        (HEAD + ".entry k() { .shared .b8 t[4294967296]; ret; }", "'t' has 4,294,967,296 bytes"),
+        (HEAD + ".entry k() { .local .f64 t[65537]; ret; }", "'t' has 524,296 bytes"),
     ],
 )
 def test_bad_text_gives_one_located_error(text: str, message: str) -> None:
@@ -199,6 +203,23 @@ def test_bad_text_gives_one_located_error(text: str, message: str) -> None:
         parse_ptx(text, "k", "bad.ptx")
     assert caught.value.where is not None
     assert caught.value.where.startswith("bad.ptx")
+
+
+@pytest.mark.parametrize(
+    "declared", [".reg .b32 %r<999999999>;", ".shared .align 4 .b8 t[4294967296];"]
+)
+def test_what_the_assembler_must_not_get_is_refused_before_bodies_are_read(declared: str) -> None:
+    with pytest.raises(CaseError, match="at most"):
+        outline(HEAD + ".entry k() { " + declared + " ret; }", "bad.ptx")
+
+
+def test_register_parameters_and_pointers_to_shared_memory_are_no_declarations() -> None:
+    text = (
+        HEAD
+        + ".func (.reg .b32 r) f(.reg .b32 a, .reg .b32 b) { mov.b32 r, a; ret; }"
+        + ".entry k(.param .u64 .ptr .shared .align 4 p) { ret; }"
+    )
+    assert outline(text).entries == ("k",)
 
 
 @pytest.mark.parametrize("cut", range(0, len(MODULE), 37))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
+from placewise.kernel.cases.array_sources import check_size
 from placewise.kernel.ptx.module import Variable
 
 
@@ -66,11 +67,14 @@ def initial_content(variable: Variable, addresses: Mapping[str, int]) -> NDArray
     """(size,) bytes of a variable before the first launch.
 
     ``addresses`` are those of the module's variables by PTX name, for initial values that are
-    addresses; raises UnsupportedError for the address of anything else.
+    addresses; raises UnsupportedError for the address of anything else, and CaseError for a
+    variable larger than any array of a case may be.
     """
+    if variable.size:
+        check_size((variable.size,), np.uint8, f"variable '{plain_name(variable.name)}'")
     content = np.zeros(variable.size, np.uint8)
     if variable.initial:
-        content[:] = np.frombuffer(variable.initial, np.uint8)
+        content[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
     for offset, symbol, addend in variable.relocations:
         if symbol not in addresses:
             raise UnsupportedError(f"an initial value that is the address of '{symbol}'")

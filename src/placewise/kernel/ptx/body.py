@@ -25,7 +25,7 @@ from placewise.kernel.ptx.module import (
     Vector,
 )
 from placewise.kernel.ptx.stream import Stream
-from placewise.kernel.ptx.variables import parse_parameters, parse_variable
+from placewise.kernel.ptx.variables import parse_parameters, parse_registers, parse_variable
 
 _SPECIAL = re.compile(
     r"%(?:n?tid|n?ctaid|cluster_\w+|n?clusterid|is_explicit_cluster|laneid|n?warpid|n?smid|gridid"
@@ -146,21 +146,16 @@ class _BodyParser:
 
     def _registers(self) -> None:
         s = self.s
-        s.take()
-        kind = s.take()[1:]
+        where = s.where()
+        kind, declared = parse_registers(s)
         if kind in ("v2", "v4"):
-            raise CaseError("vector registers in PTX", where=s.where())
+            raise CaseError("vector registers in PTX", where=where)
         scope = self.scopes[-1]
-        while True:
-            name = s.take()
-            if s.accept("<"):
-                scope.ranges[name] = (kind, s.integer())
-                s.expect(">")
-            else:
+        for name, count in declared:
+            if count is None:
                 scope.registers[name] = Register(name + scope.suffix, kind)
-            if not s.accept(","):
-                break
-        s.expect(";")
+            else:
+                scope.ranges[name] = (kind, count)
         self.words = {}
 
     def _label(self) -> None:

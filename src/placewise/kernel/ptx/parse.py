@@ -22,7 +22,7 @@ from placewise.kernel.ptx.module import (
     Vector,
 )
 from placewise.kernel.ptx.stream import Stream
-from placewise.kernel.ptx.variables import parse_parameters, parse_variable
+from placewise.kernel.ptx.variables import check_declarations, parse_parameters, parse_variable
 
 _FILE = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*\.section\s", re.MULTILINE)
@@ -124,10 +124,12 @@ def _used(module: _TopLevel) -> frozenset[str]:
 
 
 def outline(text: str, filename: str = "<ptx>") -> Outline:
-    """What ``text`` holds, without parsing bodies; raises CaseError located by PTX line."""
+    """What ``text`` holds, without parsing bodies; raises CaseError located by PTX line, also for
+    declarations of more registers, shared or local memory than any GPU could have."""
     section = _SECTION.search(text)
     module = _TopLevel(Stream(*tokens(text[: section.start()] if section else text), filename))
     module.scan()
+    check_declarations(module.stream)
     entries = tuple(name for name, (_, is_entry) in module.bodies.items() if is_entry)
     return Outline(module.version, module.target, entries)
 

@@ -12,7 +12,13 @@ from placewise.kernel.ptx.stream import Stream
 
 _TYPE = re.compile(r"\.(b|u|s|f|bf)(8|16|32|64|128)(x2)?$")
 _IGNORED = frozenset({".ptr", ".global", ".const", ".shared", ".local", ".managed"})
-_NUMBERED = re.compile(r"(.*?)<(\d+)>$")
+_MOST_REGISTERS = 1 << 24
+"""Registers of one declaration: far more than compilers name. NVIDIA's assembler takes gigabytes of
+memory for a hundred times as many."""
+_MOST_BYTES = {"shared": 227 << 10, "local": 512 << 10, "const": 640 << 10, "param": 32_764}
+"""Largest variable of a state space on any GPU (CUDA C++ Programming Guide, "Technical
+Specifications"; PTX ISA, ".const" and ".param"). NVIDIA's assembler counts the sizes of larger ones
+modulo 2^32, so that it accepts some. Global memory is bounded where it is allocated."""
 
 
 def type_bytes(word: str) -> int | None:
@@ -68,7 +74,12 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
         if s.accept("="):
             initial, relocations = _initialiser(s, element, is_float)
             size = max(size, len(initial))
-            initial = initial.ljust(size, b"\0")
+        most = _MOST_BYTES.get(space)
+        if most is not None and size > most:
+            raise CaseError(
+                f"'{name}' has {size:,} bytes; .{space} variables have at most {most:,}",
+                where=s.where(),
+            )
         found.append(
             Variable(
                 name=name,
@@ -87,6 +98,46 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
     if terminated:
         s.expect(";")
     return found
+
+
+def parse_registers(s: Stream) -> tuple[str, list[tuple[str, int | None]]]:
+    """Parse ``.reg .type name, name<n>;``: the type, and each name with its count, None for one.
+
+    Raises CaseError for more registers than :data:`_MOST_REGISTERS`.
+    """
+    s.expect(".reg")
+    kind = s.take()[1:]
+    declared: list[tuple[str, int | None]] = []
+    while True:
+        name, count = s.take(), None
+        if s.accept("<"):
+            count = s.integer()
+            if count > _MOST_REGISTERS:
+                raise CaseError(
+                    f"{count:,} registers '{name}'; at most {_MOST_REGISTERS:,} are read",
+                    where=s.where(),
+                )
+            s.expect(">")
+        declared.append((name, count))
+        if not s.accept(","):
+            break
+    s.expect(";")
+    return kind, declared
+
+
+def check_declarations(s: Stream) -> None:
+    """Parse what the text declares in registers, shared and local memory, wherever it stands.
+
+    Raises CaseError for what is too large: NVIDIA's assembler must not get it.
+    """
+    for at, word in enumerate(s.words):
+        # Register parameters follow a parenthesis or a comma, the space of a pointer `.ptr`.
+        if word in (".reg", ".shared", ".local") and s.words[at - 1] not in ("(", ",", ".ptr"):
+            s.position = at
+            if word == ".reg":
+                parse_registers(s)
+            else:
+                parse_variable(s, external=False)
 
 
 def parse_parameters(s: Stream) -> tuple[Variable, ...]:
