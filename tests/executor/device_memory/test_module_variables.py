@@ -17,6 +17,7 @@ def test_a_variable_without_measure_is_refused():
     variable = Variable(name="table", space="global", size=1 << 50, align=4)
     with pytest.raises(CaseError, match=r"variable 'table'.*more than 1 GiB"):
         initial_content(variable, {})
-    assert (
-        initial_content(Variable(name="v", space="global", size=0, align=4), {}).dtype == np.uint8
-    )
+
+
+def test_an_array_without_a_size_has_no_content():
+    assert not initial_content(Variable(name="v", space="global", size=0, align=4), {}).size
