@@ -154,9 +154,9 @@ def placements(known: Original) -> Iterator[Placement]:
             yield whole.moved_part(present)
 
 
-def judge(seed: int) -> tuple[Report, Original | None]:
-    """Every placement of the program of a seed, and the program made ready; None where it cannot
-    be judged."""
+def judge(seed: int, most: int) -> tuple[Report, Original | None]:
+    """Placements of the program of a seed, ``most`` of them drawn at random, and the program made
+    ready; None where it cannot be judged."""
     report = Report(programs=1)
     program = make_program(seed)
     try:
@@ -170,7 +170,9 @@ def judge(seed: int) -> tuple[Report, Original | None]:
     for choice in known.prepared.legality.illegal:
         if choice.reason is not None:
             report.refused[plain(choice.reason)] += 1
-    for placement in placements(known):
+    forms = list(placements(known))
+    drawn = np.random.default_rng(seed).permutation(len(forms))[:most]
+    for placement in (forms[at] for at in sorted(drawn)):
         failure = judge_form(known, placement, report)
         if failure is not None:
             report.failures.append(minimised(program, placement, failure))
@@ -244,7 +246,8 @@ def placed_like(written: Rewritten, first: Case, other: Case) -> Case | None:
         for a in written.case.inputs.arguments
         if isinstance(a, TextureArgument) and a.geometry == "pitch"
     }
-    rows = {u.name: u.rows for u in analyse_source(other).arrays if u.name in pitched}
+    uses = analyse_source(other).arrays if pitched else ()
+    rows = {u.name: u.rows for u in uses if u.name in pitched}
     if any(found is None for found in rows.values()):
         return None
     given = {a.name: a for a in other.inputs.arguments}

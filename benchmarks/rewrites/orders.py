@@ -27,9 +27,10 @@ from placewise.space.array_order import transposed
 Orders = tuple[StoredMatrix, ...]
 
 
-def judged(seed: int) -> Report:
-    """Every form of the program of a seed: its placements, and its matrices in another order."""
-    report, known = judge(seed)
+def judged(seed: int, most: int) -> Report:
+    """Forms of the program of a seed: at most ``most`` of its placements, and each order of its
+    matrices."""
+    report, known = judge(seed, most)
     if known is not None:
         report.failures += judge_orders(known, report)
     return report
