@@ -37,9 +37,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """Yield the node and all below it, in source order."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(reversed(node.children))
 
     def bare(self) -> Node:
         """The expression inside parentheses and implicit conversions."""
