@@ -68,3 +68,29 @@ def test_scattered_look_ups_in_constant_memory_are_named(different, named):
     assert [s.startswith("table, line 17: the lanes of a warp ask for 16") for s in found] == (
         [True] if named else []
     )
+
+
+INTERLEAVED = """
+__global__ void sum(const float *in, float *out) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    s[t] = in[blockIdx.x * 256 + t];
+    __syncthreads();
+    for (int k = 1; k < blockDim.x; k *= 2) {
+        if (2 * k * t < blockDim.x) s[2 * k * t] += s[2 * k * t + k];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+
+
+def test_bank_conflicts_of_the_sources_own_shared_memory_are_named():
+    data = [np.ones(16 * 256, np.float32), np.zeros(16, np.float32)]
+    case = make_case("sum", INTERLEAVED, data, block=256, grid=16)
+    loads, stores = advise(case, "A100", finalists=1).patterns
+    # By hand: 4, 2, 1, 1 … 1 warps access with 2, 4, 8, 8, 8, 4, 2 and 1 lanes in a bank.
+    taken = (4 * 2 + 2 * 4 + 8 + 8 + 8 + 4 + 2 + 1) / 12
+    for kind, sentence in (("load", loads), ("store", stores)):
+        assert sentence.startswith(f"line 8: {taken:.3g} wavefronts for each warp's {kind} of")
+        assert "1 without bank conflicts" in sentence

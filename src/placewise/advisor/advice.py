@@ -216,7 +216,8 @@ class Advice(ShownInNotebooks):
     illegal: tuple[Choice, ...]
     patterns: tuple[str, ...]
     """One sentence for each array whose accesses scatter so that another layout or order of threads
-    may gain more than any move of the array."""
+    may gain more than any move of the array, and for each line with bank conflicts in the source's
+    own shared memory."""
     races: tuple[BenignRace, ...]
     """Arrays that threads race on without harm, and what a separate copy for the threads that read
     them would gain. Such a copy is never part of a recommendation."""

@@ -12,7 +12,7 @@ from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
 from placewise.advisor.explain.benign_races import benign_races
-from placewise.advisor.explain.costly_patterns import scattered
+from placewise.advisor.explain.costly_patterns import conflicting, scattered
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import fates_of, hint_notes, unmeasured
 from placewise.advisor.explain.limits_in_words import why_in_words
@@ -177,7 +177,7 @@ def advise(
         why=why_in_words(best, present),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
-        patterns=scattered(prepared.profile, facts),
+        patterns=(*scattered(prepared.profile, facts), *conflicting(present.timed)),
         races=benign_races(prepared, present.timed, progress) if finalists else (),
         notes=(
             *prepared.notes,

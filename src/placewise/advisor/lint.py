@@ -97,7 +97,8 @@ _SAYS = {
     "its lanes' elements lay side by side: another layout (transposed, a structure of arrays) or "
     "order of threads",
     Rule.bank_conflict: "{taken:.3g} wavefronts for each warp's {kind} of shared memory, "
-    "{least:.3g} without bank conflicts: pad the rows, or permute the columns by the row",
+    "{least:.3g} without bank conflicts: let neighbouring lanes access neighbouring words, pad the "
+    "rows, or permute the columns by the row",
     Rule.divergent_constant: "the lanes of a warp ask for {taken:.3g} different addresses of "
     "constant memory, which serves one at a time: a table that lanes index independently is "
     "better in global or shared memory",

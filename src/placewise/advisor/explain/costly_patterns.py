@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from placewise.advisor.advice import ArrayFacts
+from placewise.advisor.forms.timing import Timed
 from placewise.machine import Memory
 from placewise.memory import Profile
 
@@ -48,6 +49,15 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
                 "than any move"
             )
     return tuple(found)
+
+
+def conflicting(present: Timed | None) -> tuple[str, ...]:
+    """One sentence for each line of the present form, which is ``present`` timed, whose lanes meet
+    in the same banks of shared memory."""
+    if present is None:
+        return ()
+    where = ((r.line.line if r.line else None, r.message) for r in present.conflicts)
+    return tuple(message if line is None else f"line {line}: {message}" for line, message in where)
 
 
 def _side_by_side(memory: Memory, lanes: float, lane_bytes: int) -> float:

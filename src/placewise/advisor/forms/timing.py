@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from placewise.advisor.lint import Remark, Rule, lint
 from placewise.errors import UnsupportedError
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.cases.case import Case
@@ -53,6 +54,8 @@ class Timed:
     """Whether the time comes from a run of the whole launch, not from a slice of a few blocks."""
     loads: tuple[LoadHits, ...] = ()
     """One for each instruction that loads an array through data caches."""
+    conflicts: tuple[Remark, ...] = ()
+    """Bank conflicts of shared memory, one for each line and kind of access, the worst first."""
 
     @property
     def ms(self) -> float | None:
@@ -97,7 +100,12 @@ def time_form(
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
         evidence = at_launch(corrected.apply(evidence), machine)
         prediction = predict_clocked(known_model(model).make(), evidence, machine)
-        return Timed(prediction, whole=evidence.warp_paths is None, loads=_load_hits(evidence.run))
+        return Timed(
+            prediction,
+            whole=evidence.warp_paths is None,
+            loads=_load_hits(evidence.run),
+            conflicts=_conflicts(evidence.run),
+        )
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
         return Timed(None, f"{error.message}{where}")
@@ -127,6 +135,10 @@ def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:
         for s in run.traffic.sites
         if s.array is not None and s.site.kind == "load" and s.sectors and not s.constant
     )
+
+
+def _conflicts(run: SimulatedLaunch | None) -> tuple[Remark, ...]:
+    return tuple(r for r in lint(run) if r.rule is Rule.bank_conflict) if run is not None else ()
 
 
 def corrections_of(
