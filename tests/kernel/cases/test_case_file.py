@@ -102,6 +102,14 @@ def test_problem_size_by_name(tmp_path):
     assert case.launch.shared_bytes == 100
 
 
+def test_one_extent_needs_no_brackets(tmp_path):
+    body = "[sizes]\nn = 100\n[[arguments]]\nname='a'\ndtype='int8'\nfill=0\nshape='n'\n"
+    case = read(tmp_path, body, launch="[launch]\nproblem = 'n'\nblock = 32\n")
+    assert case.launch.grid == (4, 1, 1)
+    assert case.launch.block == (32, 1, 1)
+    assert case.inputs.arrays[0].data.shape == (100,)
+
+
 def test_numpy_files(tmp_path):
     array = np.arange(6.0).reshape(2, 3)
     np.save(tmp_path / "a.npy", array)
@@ -257,7 +265,8 @@ def test_bad_keys_are_located(tmp_path, body, pattern):
         ("[launch]\nblock=[0]\ngrid=[1]\n", r"launch.block: "),
         ("[launch]\nblock=['b']\ngrid=[1]\n", r"launch.block: no size is called 'b'"),
         ("[launch]\nblock=[1.5]\ngrid=[1]\n", r"launch.block.0: "),
-        ("[launch]\nblock=32\ngrid=[1]\n", r"launch.block: "),
+        ("[launch]\nblock=true\ngrid=[1]\n", r"launch.block: "),
+        ("[launch]\nblock=0\ngrid=[1]\n", r"launch.block: "),
         ("[launch]\nblock=[32]\ngrid=[1]\nshared_bytes=-1\n", r"launch.shared_bytes: "),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Size = Annotated[int, Field(ge=0, lt=2**63)] | str
 """A number, or the name of one: an entry of ``[sizes]`` or ``[parameters]``, ``MATRIX.rows``,
@@ -14,8 +14,16 @@ DtypeName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
-Shape = Annotated[list[Size], Field(min_length=1)]
-Dims = Annotated[list[Size], Field(min_length=1, max_length=3)]
+
+
+def _listed(given: object) -> object:
+    """A single extent as a list of one: ``block = 256`` means ``block = [256]``."""
+    single = isinstance(given, int | str) and not isinstance(given, bool)
+    return [given] if single else given
+
+
+Shape = Annotated[list[Size], BeforeValidator(_listed), Field(min_length=1)]
+Dims = Annotated[list[Size], BeforeValidator(_listed), Field(min_length=1, max_length=3)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
