@@ -43,6 +43,7 @@ COMMANDS = {
     "reproduce hu-liu": "placewise-reproduction",
     "probe --simulate T1000 --only constant --only banks -q": "placewise-probe",
     "cases": "placewise-cases",
+    "draft scale.cu --out drafted.toml": "placewise-draft",
     "doctor": "placewise-doctor",
 }
 UNTRIED = {"measure", "studio", "machine from-mt4g"}

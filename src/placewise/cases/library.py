@@ -108,8 +108,8 @@ def load_case(name_or_path: CaseLike) -> Case:
         raise CaseError(
             "a kernel's source is no case: it does not say what is launched, and on what",
             where=f"'{name_or_path}'",
-            hint=f'write a .toml file with source = "{path.name}", the kernel and its launch and '
-            "arguments, as docs/start/your-own-kernel.md shows; `placewise studio` drafts them",
+            hint=f"`placewise draft {path.name}` writes a case file to start from, with its launch "
+            "and arguments; docs/start/your-own-kernel.md tells more",
         )
     if path.suffix in (".toml", ".json") or (name and path.exists()):
         return read_case_file(path)

@@ -10,6 +10,7 @@ import typer
 from placewise.cli.commands.advise import advise
 from placewise.cli.commands.cases import list_cases
 from placewise.cli.commands.counters import counters
+from placewise.cli.commands.draft import draft
 from placewise.cli.commands.layout import layout
 from placewise.cli.commands.lint import lint
 from placewise.cli.commands.machine_code import machine_code
@@ -110,6 +111,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "machine-code mine.toml --arch sm_86 --nvrtc 12.9 --run --listing",
         ),
     ),
+    "draft": (draft, ("draft my.cu", "draft my.cu --kernel blur --out blur.toml")),
     "cases": (list_cases, ("cases --by paper", "cases --json")),
     "validate": (
         validate,

@@ -17,7 +17,7 @@ from placewise.schemas.advice import (
     RewrittenDocument,
     WrittenDocument,
 )
-from placewise.schemas.installation import CasesDocument, DoctorDocument
+from placewise.schemas.installation import CasesDocument, DoctorDocument, DraftDocument
 from placewise.schemas.layout import (
     JointDocument,
     LayoutDocument,
@@ -83,6 +83,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-tune": TuneDocument,
     "placewise-page": PageDocument,
     "placewise-cases": CasesDocument,
+    "placewise-draft": DraftDocument,
     "placewise-doctor": DoctorDocument,
 }
 """The class that describes each document, by the document's ``schema``."""

@@ -82,3 +82,33 @@ class CasesDocument(TypedDict):
     schema_version: Literal[1]
     cases: list[BundledCase]
     """By kind of kernel, then by name."""
+
+
+class DraftedArgument(TypedDict):
+    """One parameter of a drafted kernel."""
+
+    name: str
+    """Name of the parameter."""
+    dtype: str
+    """Type of its numbers, such as `float32`."""
+    array: bool
+    """It is an array, not a scalar."""
+
+
+@document
+class DraftDocument(TypedDict):
+    """A drafted case file: `placewise draft my.cu --json`."""
+
+    schema: Literal["placewise-draft"]
+    schema_version: Literal[1]
+    file: str
+    """The case file that was written."""
+    source: str
+    """The source that was read."""
+    kernel: str
+    """Name of the kernel, with template arguments where it is a template."""
+    block: list[int]
+    """Threads of a block along each dimension."""
+    problem: list[int]
+    """Threads in all along each dimension."""
+    arguments: list[DraftedArgument]

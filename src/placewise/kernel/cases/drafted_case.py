@@ -1,0 +1,232 @@
+"""A first guess at the launch and the inputs of the kernels in a source.
+
+It is a guess that a user completes. It looks at the text alone; only the compiler really reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_KERNEL = re.compile(
+    r"(?:\btemplate\s*<(?P<template>[^<>]*)>\s*)?(?:\bstatic\s+|\binline\s+)*"
+    r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+"
+    r"(?:__launch_bounds__\s*\([^)]*\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_DTYPES = {
+    "float": "float32", "double": "float64", "int": "int32", "unsigned": "uint32",
+    "unsigned int": "uint32", "char": "int8", "unsigned char": "uint8", "short": "int16",
+    "unsigned short": "uint16", "long": "int64", "long long": "int64", "size_t": "uint64",
+    "unsigned long": "uint64", "unsigned long long": "uint64", "bool": "bool", "half": "float16",
+    "__half": "float16", "int8_t": "int8", "uint8_t": "uint8", "int16_t": "int16",
+    "uint16_t": "uint16", "int32_t": "int32", "uint32_t": "uint32", "int64_t": "int64",
+    "uint64_t": "uint64",
+}  # fmt: skip
+_VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])$")
+_VECTOR_OF = {"uint": "unsigned", "uchar": "unsigned char", "ushort": "unsigned short"}
+_QUALIFIERS = re.compile(
+    r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict|__grid_constant__)\b"
+)
+_AXIS = re.compile(r"\b(threadIdx|blockIdx)\s*\.\s*([xyz])")
+_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
+ELEMENTS = 1 << 20
+"""Number of elements of each array, and of a problem of one dimension."""
+_SIDES = {1: ELEMENTS, 2: 1 << 10, 3: 1 << 7}
+"""A problem's extent along each of its dimensions."""
+
+
+@dataclass(frozen=True)
+class DraftedArgument:
+    """One parameter of a kernel, and what to start from."""
+
+    name: str
+    dtype: str
+    width: int
+    """Numbers in an element: 4 for ``float4``, 1 for plain types."""
+    is_array: bool
+    is_read_only: bool
+    """Whether an array's elements are const."""
+    unknown: str
+    """The type as in the source where its numbers are not known, such as a struct; else empty."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are integers."""
+        return self.dtype.startswith(("int", "uint"))
+
+
+@dataclass(frozen=True)
+class DraftedKernel:
+    """A kernel with a launch and arguments to start from."""
+
+    kernel: str
+    """Name, with template arguments where the kernel is a template."""
+    block: tuple[int, ...]
+    """Threads, of the source's own launch where its block is written in numbers."""
+    problem: tuple[int, ...]
+    """Threads in all, along each dimension that the kernel's index has."""
+    arguments: tuple[DraftedArgument, ...]
+
+    @property
+    def name(self) -> str:
+        """Name without template arguments."""
+        return self.kernel.partition("<")[0]
+
+    @property
+    def sizes(self) -> tuple[DraftedArgument, ...]:
+        """Whole numbers among the arguments: sizes, most likely."""
+        return tuple(a for a in self.arguments if not a.is_array and a.is_whole and a.width == 1)
+
+    @property
+    def size(self) -> int:
+        """The value to start from for each of :attr:`sizes`."""
+        return self.problem[0]
+
+    @property
+    def elements(self) -> int:
+        """Number of elements to start from for each array."""
+        found = 1
+        for extent in self.problem:
+            found *= extent
+        return max(found, ELEMENTS)
+
+
+def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
+    """The kernels that ``source``, a text in CUDA C++, seems to have, in its order."""
+    text = _COMMENT.sub(" ", source)
+    found = list(_KERNEL.finditer(text))
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    return tuple(
+        _kernel(text, match, text[match.end() : end])
+        for match, end in zip(found, ends, strict=False)
+    )
+
+
+def _kernel(text: str, match: re.Match[str], body: str) -> DraftedKernel:
+    name = match["name"]
+    known, given = _template_arguments(match["template"] or "")
+    parts = [p.split("=")[0].strip() for p in match["parameters"].split(",") if p.strip()]
+    arguments = tuple(_argument(part, known) for part in parts)
+    axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
+    of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
+    block = _launched_block(text, name) or _BLOCKS[of_block]
+    dimensions = max([len(block), *(axis for _, axis in axes)])
+    whole = [a for a in arguments if not a.is_array and a.is_whole]
+    side = _SIDES[dimensions] if len(whole) < 2 or dimensions > 1 else _SIDES[2]
+    return DraftedKernel(
+        kernel=f"{name}<{', '.join(given)}>" if given else name,
+        block=block,
+        problem=(side,) * dimensions,
+        arguments=arguments,
+    )
+
+
+def _template_arguments(template: str) -> tuple[dict[str, str], list[str]]:
+    """(types by the template parameter that stands for them, arguments of an instance)."""
+    types: dict[str, str] = {}
+    given = []
+    for parameter in filter(None, (p.strip() for p in template.split(","))):
+        head, _, default = (part.strip() for part in parameter.partition("="))
+        words = head.split()
+        if words[0] in ("typename", "class"):
+            given.append(default or "float")
+            types[words[-1]] = given[-1]
+        else:
+            given.append(default or ("true" if words[0] == "bool" else "16"))
+    return types, given
+
+
+def _argument(parameter: str, template_types: dict[str, str]) -> DraftedArgument:
+    is_array = "*" in parameter or "[" in parameter
+    plain = parameter.split("[")[0]
+    words = " ".join(_QUALIFIERS.sub(" ", plain).replace("*", " ").split())
+    kind, _, name = words.rpartition(" ")
+    kind = template_types.get(kind, kind)
+    vector = _VECTOR.match(kind)
+    scalar = _VECTOR_OF.get(vector[1], vector[1]) if vector else kind
+    return DraftedArgument(
+        name=name,
+        dtype=_DTYPES.get(scalar, "float32" if is_array else "int32"),
+        width=int(vector[2]) if vector else 1,
+        is_array=is_array,
+        is_read_only=is_array and "const" in plain.split("*")[0].split(),
+        unknown="" if scalar in _DTYPES else kind,
+    )
+
+
+def _launched_block(text: str, name: str) -> tuple[int, ...] | None:
+    """The block of the source's own launch of a kernel; None where it is not written in numbers."""
+    launch = re.search(rf"\b{name}\s*(?:<[^<>]*>)?\s*<<<(.*?)>>>", text, re.S)
+    if launch is None:
+        return None
+    parts = re.split(r",(?![^()]*\))", launch[1])
+    block = parts[1].strip() if len(parts) > 1 else ""
+    if re.fullmatch(r"\w+", block) and not block.isdigit():
+        stated = re.search(
+            rf"\bdim3\s+{block}\s*[({{]([^(){{}}]*)[)}}]|\b{block}\s*=\s*(?:dim3\s*\(([^()]*)\)|(\d+))"
+            rf"|#define\s+{block}\s+(\d+)",
+            text,
+        )
+        block = next(filter(None, stated.groups()), "") if stated else ""
+    numbers = re.sub(r"^dim3\s*\(|\)$", "", block).split(",")
+    if not all(re.fullmatch(r"\s*\d{1,4}\s*", number) for number in numbers):
+        return None
+    return tuple(map(int, numbers))
+
+
+def draft_text(drafted: DraftedKernel, source: str) -> str:
+    """A case file for the kernel, with ``source`` as the name of its file. What the user has to
+    check is marked ``guess``."""
+    one_size = len(drafted.sizes) == 1 and len(drafted.problem) == 1
+    elements = drafted.sizes[0].name if one_size else "elements"
+    sizes = {a.name: drafted.size for a in drafted.sizes}
+    if not one_size:
+        sizes["elements"] = drafted.elements
+    problem = f'"{elements}"' if one_size else str(list(drafted.problem))
+    lines = [
+        "# Drafted from the kernel's parameters: put your own sizes and data where it says guess.",
+        "schema = 1",
+        f'kernel = "{drafted.kernel}"' + ("    # guess" if "<" in drafted.kernel else ""),
+        f'source = "{source}"',
+        "",
+        "[sizes]",
+        *(f"{name} = {value}    # guess" for name, value in sizes.items()),
+        "",
+        "[launch]",
+        f"problem = {problem}    # guess: threads in all; or grid = [...], in blocks",
+        f"block = {list(drafted.block)}    # guess",
+    ]
+    for number, argument in enumerate(drafted.arguments, 1):
+        lines += ["", "[[arguments]]", *_argument_lines(argument, elements, number)]
+    return "\n".join(lines) + "\n"
+
+
+def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
+    unknown = f"    # guess: of type {argument.unknown}" if argument.unknown else ""
+    lines = [f'name = "{argument.name}"', f'dtype = "{argument.dtype}"{unknown}']
+    whole = argument.is_whole
+    if not argument.is_array:
+        if argument.width > 1:
+            value = str([0 if whole else 0.0] * argument.width)
+        elif whole:
+            value = f'"{argument.name}"'
+        else:
+            value = "true" if argument.dtype == "bool" else "1.0"
+        return [*lines, f"value = {value}" + ("" if value.startswith('"') else "    # guess")]
+    shape = f'["{elements}", {argument.width}]' if argument.width > 1 else f'"{elements}"'
+    lines.append(f"shape = {shape}    # guess")
+    if not argument.is_read_only or argument.dtype == "bool":
+        return [*lines, "fill = false" if argument.dtype == "bool" else "fill = 0"]
+    high = 1000 if argument.dtype not in ("int8", "uint8") else 100
+    if whole:
+        return [
+            *lines,
+            f"integers = {{ low = 0, high = {high}, seed = {seed} }}"
+            f'    # guess; or file = "{argument.name}.npy"',
+        ]
+    return [
+        *lines,
+        f"uniform = {{ low = 0.0, high = 1.0, seed = {seed} }}"
+        f'    # guess; or file = "{argument.name}.npy"',
+    ]

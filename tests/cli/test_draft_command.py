@@ -1,0 +1,64 @@
+"""``placewise draft``: a case file to start from, or one clear error."""
+
+import pytest
+from typer.testing import CliRunner
+
+from placewise.cli.main import app
+from placewise.errors import CaseError
+from placewise.kernel.cases.case_file import read_case_file
+
+TWO = "__global__ void a(float *x, int n) { }\n__global__ void b(float *x, int n) { }\n"
+
+
+def draft(*arguments):
+    return CliRunner().invoke(app, ["draft", *map(str, arguments)])
+
+
+@pytest.fixture
+def source(tmp_path):
+    file = tmp_path / "my.cu"
+    file.write_text(TWO)
+    return file
+
+
+def test_the_file_lies_beside_the_source_and_can_be_read(source):
+    done = draft(source, "-k", "b")
+    assert done.exit_code == 0
+    file = source.with_suffix(".toml")
+    assert f"placewise advise {file}" in done.stdout.replace("\n", " ").replace("  ", " ")
+    assert read_case_file(file).kernel == "b"
+
+
+def test_elsewhere_the_file_names_the_source_by_its_path(source, tmp_path):
+    file = tmp_path / "cases" / "b.toml"
+    assert draft(source, "-k", "b", "--out", file).exit_code == 0
+    assert 'source = "../my.cu"' in file.read_text()
+    assert read_case_file(file).kernel == "b"
+
+
+def test_a_file_that_exists_is_kept(source):
+    kept = source.with_suffix(".toml")
+    kept.write_text("mine")
+    done = draft(source, "-k", "a")
+    assert isinstance(done.exception, CaseError)
+    assert "exists already" in str(done.exception)
+    assert kept.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (TWO, (), "several kernels.*a, b"),
+        (TWO, ("--kernel", "c"), "no such kernel.*a, b"),
+        ("int main() { }", (), "no __global__ kernel"),
+        (None, (), "no such file"),
+    ],
+)
+def test_what_cannot_be_drafted_is_one_located_error(source, text, options, message):
+    if text is None:
+        source.unlink()
+    else:
+        source.write_text(text)
+    with pytest.raises(CaseError, match=rf"(?s)my\.cu: {message}"):
+        raise draft(source, *options).exception
+    assert not source.with_suffix(".toml").exists()

@@ -1,0 +1,92 @@
+"""Case files drafted from a source: what is read off it, and that they are case files."""
+
+import numpy as np
+import pytest
+
+from placewise import execute
+from placewise.kernel.cases.case_file import read_case_file
+from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
+
+SOURCE = """
+#define THREADS 128
+// __global__ void no_kernel(int *gone) {}
+__global__ void scale(const float *in, unsigned int *out, int n, float by, bool all) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = (unsigned int) (by * in[i]);
+}
+template <typename T, int N = 4, bool WHOLE>
+__global__ void __launch_bounds__(256) shift(const T *__restrict__ a, float4 *b, const uchar3 c[]) {
+    int row = blockIdx.z * N;
+}
+__global__ void image(const struct Body *bodies, int width, int height) {
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+}
+__global__ void many(double *a, int n, int m) {}
+int main() {
+    dim3 threads(32, 8);
+    scale<<<(n + THREADS - 1) / THREADS, THREADS, 0, stream>>>(a, b, n, 2.0f, true);
+    image<<<grid, threads>>>(bodies, w, h);
+    many<<<n, dim3(64, 2)>>>(a, n, m);
+    other<<<1, compute(3)>>>();
+}
+"""
+SCALE, SHIFT, IMAGE, MANY = drafted_kernels(SOURCE)
+
+
+def test_parameters_have_their_names_and_types():
+    assert [(a.name, a.dtype, a.is_array, a.is_read_only) for a in SCALE.arguments] == [
+        ("in", "float32", True, True),
+        ("out", "uint32", True, False),
+        ("n", "int32", False, False),
+        ("by", "float32", False, False),
+        ("all", "bool", False, False),
+    ]
+    assert [(a.dtype, a.width) for a in SHIFT.arguments] == [
+        ("float32", 1), ("float32", 4), ("uint8", 3)
+    ]  # fmt: skip
+    assert [a.unknown for a in IMAGE.arguments] == ["Body", "", ""]
+
+
+def test_a_template_is_drafted_as_an_instance():
+    assert (SHIFT.kernel, SHIFT.name) == ("shift<float, 4, true>", "shift")
+
+
+def test_blocks_are_those_of_the_sources_own_launches():
+    assert SCALE.block == (128,)
+    assert IMAGE.block == (32, 8)
+    assert (MANY.block, len(MANY.problem)) == ((64, 2), 2)
+    # Not launched: its threads have one index, its blocks three.
+    assert SHIFT.block == (256,)
+    assert len(SHIFT.problem) == 3
+
+
+def test_arrays_hold_what_a_grid_of_the_sizes_reaches():
+    for kernel in (SCALE, SHIFT, IMAGE, MANY):
+        assert kernel.elements >= np.prod([float(extent) for extent in kernel.problem])
+    assert IMAGE.problem == (IMAGE.size, IMAGE.size)
+    assert MANY.size**2 <= MANY.elements
+
+
+def test_a_source_without_kernels_has_none():
+    assert drafted_kernels("int main() { return 0; }") == ()
+
+
+@pytest.mark.parametrize("kernel", [SCALE, MANY])
+def test_a_draft_is_a_case_that_runs(tmp_path, kernel):
+    (tmp_path / "my.cu").write_text(SOURCE.partition("int main")[0])
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(kernel, "my.cu"))
+    case = read_case_file(file)
+    assert case.kernel == kernel.name
+    assert [a.name for a in case.inputs.arguments] == [a.name for a in kernel.arguments]
+    run = execute(case)
+    if kernel is SCALE:
+        (data,) = (a.data for a in case.inputs.arrays if a.name == "in")
+        out = dict(run.execution.outputs)["out"]
+        np.testing.assert_array_equal(out, data.astype(np.uint32))
+
+
+def test_every_draft_says_what_was_guessed():
+    text = draft_text(IMAGE, "my.cu")
+    assert 'dtype = "float32"    # guess: of type Body' in text
+    assert text.count("# guess") >= 6
