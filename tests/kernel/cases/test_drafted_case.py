@@ -71,6 +71,11 @@ def test_a_source_without_kernels_has_none():
     assert drafted_kernels("int main() { return 0; }") == ()
 
 
+@pytest.mark.parametrize("text", ["/* ", "k<<<", "template <", "__global__ void k(", "dim3 b("])
+def test_long_texts_take_no_longer_than_their_length(text):
+    assert drafted_kernels("__global__ void k() {}" + text * 50_000)[0].name == "k"
+
+
 @pytest.mark.parametrize("kernel", [SCALE, MANY])
 def test_a_draft_is_a_case_that_runs(tmp_path, kernel):
     (tmp_path / "my.cu").write_text(SOURCE.partition("int main")[0])

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
 _KERNEL = re.compile(
-    r"(?:\btemplate\s*<(?P<template>[^<>]*)>\s*)?(?:\bstatic\s+|\binline\s+)*"
-    r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+"
-    r"(?:__launch_bounds__\s*\([^)]*\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
+    r"(?:\btemplate\s*<(?P<template>[^<>]{0,999})>\s*)?(?:\bstatic\s+|\binline\s+)*"
+    r"__global__\s+(?:__launch_bounds__\s*\([^)]{0,99}\)\s*)?void\s+"
+    r"(?:__launch_bounds__\s*\([^)]{0,99}\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]{0,9999}+)\)"
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _DTYPES = {
     "float": "float32", "double": "float64", "int": "int32", "unsigned": "uint32",
     "unsigned int": "uint32", "char": "int8", "unsigned char": "uint8", "short": "int16",
@@ -157,14 +158,14 @@ def _argument(parameter: str, template_types: dict[str, str]) -> DraftedArgument
 
 def _launched_block(text: str, name: str) -> tuple[int, ...] | None:
     """The block of the source's own launch of a kernel; None where it is not written in numbers."""
-    launch = re.search(rf"\b{name}\s*(?:<[^<>]*>)?\s*<<<(.*?)>>>", text, re.S)
+    launch = re.search(rf"\b{name}\s*(?:<[^<>]{{0,99}}>)?\s*<<<(.{{0,300}}?)>>>", text, re.S)
     if launch is None:
         return None
     parts = re.split(r",(?![^()]*\))", launch[1])
     block = parts[1].strip() if len(parts) > 1 else ""
     if re.fullmatch(r"\w+", block) and not block.isdigit():
         stated = re.search(
-            rf"\bdim3\s+{block}\s*[({{]([^(){{}}]*)[)}}]|\b{block}\s*=\s*(?:dim3\s*\(([^()]*)\)|(\d+))"
+            rf"\bdim3\s+{block}\s*[({{]([^(){{}}]{{0,99}})[)}}]|\b{block}\s*=\s*(?:dim3\s*\(([^()]{{0,99}})\)|(\d+))"
             rf"|#define\s+{block}\s+(\d+)",
             text,
         )
