@@ -1,0 +1,43 @@
+"""How long advice takes on every bundled case, and on the multiply that the README shows.
+
+``python -m benchmarks.advice_time``: three GPUs, one case after another in one process. Seconds are
+those that pass, so nothing else should run. About ten minutes of one core.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.results import Figure, report
+from placewise import advise
+from placewise.cases.library import case_names
+
+MACHINES = ("A100", "H100", "RTX3060")
+MULTIPLY = Path(__file__).parents[1] / "docs" / "examples" / "multiply.toml"
+MOST_SECONDS = 15.0
+
+
+def main() -> None:
+    """Time, print, write results/advice_time.json."""
+    figures = []
+    for case in (*case_names(), MULTIPLY):
+        taken = {}
+        for machine in MACHINES:
+            start = time.perf_counter()
+            advise(case, machine)
+            taken[machine] = time.perf_counter() - start
+        slowest = max(taken, key=lambda machine: taken[machine])
+        name = case.stem if isinstance(case, Path) else case
+        figures.append(
+            Figure(f"{name}: longest advice, on {slowest}", taken[slowest], "s",
+                   f"<= {MOST_SECONDS:g}", taken[slowest] <= MOST_SECONDS)
+        )  # fmt: skip
+        print(f"{name}: {taken[slowest]:.1f} s", file=sys.stderr, flush=True)
+    if not report("advice_time", figures):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
