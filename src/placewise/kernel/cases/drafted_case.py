@@ -5,6 +5,8 @@ It is a guess that a user completes. It looks at the text alone; only the compil
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import dataclass
 
@@ -87,10 +89,7 @@ class DraftedKernel:
     @property
     def elements(self) -> int:
         """Number of elements to start from for each array."""
-        found = 1
-        for extent in self.problem:
-            found *= extent
-        return max(found, ELEMENTS)
+        return max(math.prod(self.problem), ELEMENTS)
 
 
 def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
@@ -171,7 +170,7 @@ def _launched_block(text: str, name: str) -> tuple[int, ...] | None:
         )
         block = next(filter(None, stated.groups()), "") if stated else ""
     numbers = re.sub(r"^dim3\s*\(|\)$", "", block).split(",")
-    if not all(re.fullmatch(r"\s*\d{1,4}\s*", number) for number in numbers):
+    if len(numbers) > 3 or not all(re.fullmatch(r"\s*[1-9]\d{0,3}\s*", n) for n in numbers):
         return None
     return tuple(map(int, numbers))
 
@@ -189,7 +188,7 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
         "# Drafted from the kernel's parameters: put your own sizes and data where it says guess.",
         "schema = 1",
         f'kernel = "{drafted.kernel}"' + ("    # guess" if "<" in drafted.kernel else ""),
-        f'source = "{source}"',
+        f"source = {json.dumps(source)}",
         "",
         "[sizes]",
         *(f"{name} = {value}    # guess" for name, value in sizes.items()),
@@ -220,14 +219,9 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     if not argument.is_read_only or argument.dtype == "bool":
         return [*lines, "fill = false" if argument.dtype == "bool" else "fill = 0"]
     high = 1000 if argument.dtype not in ("int8", "uint8") else 100
-    if whole:
-        return [
-            *lines,
-            f"integers = {{ low = 0, high = {high}, seed = {seed} }}"
-            f'    # guess; or file = "{argument.name}.npy"',
-        ]
-    return [
-        *lines,
-        f"uniform = {{ low = 0.0, high = 1.0, seed = {seed} }}"
-        f'    # guess; or file = "{argument.name}.npy"',
-    ]
+    values = (
+        f"integers = {{ low = 0, high = {high}, "
+        if whole
+        else "uniform = { low = 0.0, high = 1.0, "
+    )
+    return [*lines, f'{values}seed = {seed} }}    # guess; or file = "{argument.name}.npy"']
