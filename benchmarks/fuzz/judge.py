@@ -37,7 +37,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OWN_LINE = re.compile(r"File \"[^\"]*placewise/")
 _ERROR = re.compile(r"^error:", re.M)
 _USAGE = re.compile(r"^(?:Usage:.*|.*─ Error ─.*)$", re.M)
-_NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf|NaN|Infinity)(?![\w-])")
+_NO_NUMBER = re.compile(r"(?<![\w./])[-+]?(?:nan|inf|NaN|Infinity)(?![\w/-])")
+"""No parts of paths: a folder may be named so."""
 _FOUND = 1
 _INTERRUPTED = 130
 _ADVISING = ("advise", "counters", "validate", "lint", "machine")

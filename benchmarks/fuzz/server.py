@@ -116,6 +116,8 @@ def _start(job: dict[str, Any], number: int) -> int:
     status = 70
     try:
         os.setpgid(0, 0)
+        # A shell that starts the fuzzer in the background has it ignore SIGINT.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _surround(job, number)
         if job["fresh"]:
             program = [sys.executable, "-m", "placewise", *job["command"]]

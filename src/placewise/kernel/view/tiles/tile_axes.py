@@ -62,15 +62,22 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     they are the array's extent as the source has it.
     """
     last = begin + Poly.constant(size - 1)
-    lowers = [p for p in _common(bounder, parts, upper=False) if not _implied(bounder, begin - p)]
-    uppers = [p for p in _common(bounder, parts, upper=True) if not _implied(bounder, p - last)]
-    return Axis(
-        begin,
-        size,
-        _plainest(lowers),
-        _plainest(uppers),
-        _size_rests_on(bounder, parts, begin, size),
-    )
+    below = [
+        [b for b in bounder.bounds(poly, False, facts) if not _implied(bounder, begin - b)]
+        for poly, facts in parts
+    ]
+    above = [
+        [b for b in bounder.bounds(poly, True, facts) if not _implied(bounder, b - last)]
+        for poly, facts in parts
+    ]
+    lowers = _plainest(_common(below, upper=False))
+    uppers = _plainest(_common(above, upper=True))
+    filled = {*_unreached(below, lowers, upper=False), *_unreached(above, uppers, upper=True)}
+    rests_on = {
+        *_size_rests_on(bounder, parts, begin, size),
+        *named_dependence(bounder, filled),
+    }
+    return Axis(begin, size, lowers, uppers, tuple(sorted(rests_on)))
 
 
 def _implied(bounder: Bounder, difference: Poly) -> bool:
@@ -93,11 +100,9 @@ def _is_argument(atom: Atom) -> bool:
     return not key.startswith(("blockIdx.", "blockDim.", "gridDim.", FIRST_OF, AROUND))
 
 
-def _common(
-    bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], *, upper: bool
-) -> tuple[Poly, ...]:
-    """Bounds from the conditions and loops of the source that hold for every access."""
-    candidates = [bounder.bounds(poly, upper, facts) for poly, facts in parts]
+def _common(candidates: Sequence[Sequence[Poly]], *, upper: bool) -> tuple[Poly, ...]:
+    """Of the bounds of each access, from conditions and loops of the source, those that hold for
+    every access."""
 
     def holds(bound: Poly, others: Sequence[Poly]) -> bool:
         return any(_at_least(bound, o) if upper else _at_least(o, bound) for o in others)
@@ -110,6 +115,25 @@ def _common(
         for b in kept
         if not any(o != b and (_at_least(b, o) if upper else _at_least(o, b)) for o in kept)
     )
+
+
+def _unreached(
+    candidates: Sequence[Sequence[Poly]], common: Sequence[Poly], *, upper: bool
+) -> set[str]:
+    """Keys of the bounds of all accesses where each access may stop before the ``common`` bounds:
+    a tile that these alone limit would then be filled beyond what the kernel itself reads. No keys
+    where some access has no other bounds."""
+    keys: set[str] = set()
+    for bounds in candidates:
+        tighter = [
+            b
+            for b in _plainest(bounds)
+            if not any(_at_least(b, c) if upper else _at_least(c, b) for c in common)
+        ]
+        if not tighter:
+            return set()
+        keys |= {key for b in tighter for key in keys_of(b)}
+    return keys
 
 
 def _at_least(a: Poly, b: Poly) -> bool:
