@@ -212,6 +212,19 @@ def test_guards_bound_what_is_touched():
     assert tile.width == 5
 
 
+def test_a_tile_that_no_bound_of_all_accesses_limits_rests_on_their_sizes():
+    """x[k] and x[k / 2] below w have no bound in common: with a smaller w the array may end before
+    the tile does."""
+    loop = "for (int k = 0; k < 16; k++) if (k < w) B[0] = %s;"
+    halves = tile_of(loop % "A[k] + A[k / 2]", scalars={"w": 32})
+    assert (halves.width, halves.bound_to) == (16, ("w",))
+    # One access that reaches to the common bound, or to the end of the tile, is enough.
+    limited = tile_of(loop % "A[k]", scalars={"w": 32})
+    assert (limited.bound_to, limited.column_extent.uppers) == ((), ("w",))
+    whole = tile_of(loop % "A[k / 2]" + " B[1] = A[15];", scalars={"w": 32})
+    assert (whole.width, whole.bound_to) == (16, ())
+
+
 def test_unsigned_indices_below_zero_stay_out_of_reach():
     tile = tile_of("unsigned x = threadIdx.x; if (x > 0) B[0] = A[x - 1];", grid=(1, 1))
     assert (tile.column0_text, tile.width) == ("-1", 8)

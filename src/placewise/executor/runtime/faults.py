@@ -42,7 +42,7 @@ def execution_error(
         return ExecutionError(
             f"the kernel does not end: a warp exceeded the instruction limit in {who}",
             where=where,
-            hint="raise the instruction limit if the kernel is right",
+            hint="raise the limit if the kernel is right (--limit, or instruction_limit=)",
         )
     if report.fault == Fault.TRAP and report.assertion is not None:
         a = report.assertion

@@ -46,9 +46,10 @@ from placewise.kernel.launch import MOST_LISTED, Launch, too_many_blocks
 TRACE_SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
 """All spaces whose accesses can be traced."""
 
-DEFAULT_LIMIT = 1 << 28
+DEFAULT_LIMIT = 1 << 26
 """Instructions of one warp, counted at loop heads, after which a kernel is taken to be endless:
-some seconds of one core, and far beyond what a warp of a real kernel executes."""
+some seconds of one core and, where accesses are traced, up to 3 GB of memory; far beyond what a
+warp of a real kernel executes."""
 
 CHECKED_LIMIT = 1 << 24
 """Instructions of one warp after which a kernel under the checker is taken to be endless: the
