@@ -175,7 +175,7 @@ def test_a_source_is_no_case(tmp_path):
     path.write_text("__global__ void scale(float *a) { *a = 1; }")
     with pytest.raises(CaseError, match="does not say what is launched") as caught:
         load_case(path)
-    assert 'source = "scale.cu"' in str(caught.value)
+    assert "`placewise draft scale.cu`" in str(caught.value)
 
 
 def test_path_of_a_case_file():

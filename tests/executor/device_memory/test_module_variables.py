@@ -7,12 +7,6 @@ from placewise.executor.device_memory.module_memory import initial_content
 from placewise.kernel.ptx.module import Variable
 
 
-def test_zeros_follow_an_initial_value():
-    variable = Variable(name="v", space="global", size=4, align=1, initial=b"\1\2")
-    assert initial_content(variable, {}).tolist() == [1, 2, 0, 0]
-    assert not initial_content(Variable(name="v", space="global", size=8, align=1), {}).any()
-
-
 def test_a_variable_without_measure_is_refused():
     variable = Variable(name="table", space="global", size=1 << 50, align=4)
     with pytest.raises(CaseError, match=r"variable 'table'.*more than 1 GiB"):

@@ -195,6 +195,7 @@ HEAD = ".version 8.0 .target sm_80 .address_size 64 "
         (HEAD + ".entry other() { ret; }", "no entry 'k'"),
         (HEAD + ".entry k() { .reg .b32 %r<999999999>; ret; }", "999,999,999 registers '%r'"),
         (HEAD + ".entry k() { .shared .b8 t[4294967296]; ret; }", "'t' has 4,294,967,296 bytes"),
+        (HEAD + ".global .b8 t[2000000000] = {1}; .entry k() { ret; }", "2,000,000,000 bytes"),
         (HEAD + ".entry k() { .local .f64 t[65537]; ret; }", "'t' has 524,296 bytes"),
     ],
 )

@@ -74,7 +74,7 @@ def initial_content(variable: Variable, addresses: Mapping[str, int]) -> NDArray
         check_size((variable.size,), np.uint8, f"variable '{plain_name(variable.name)}'")
     content = np.zeros(variable.size, np.uint8)
     if variable.initial:
-        content[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
+        content[:] = np.frombuffer(variable.initial, np.uint8)
     for offset, symbol, addend in variable.relocations:
         if symbol not in addresses:
             raise UnsupportedError(f"an initial value that is the address of '{symbol}'")

@@ -130,7 +130,7 @@ class Variable:
     """Bytes; 0 for an array of unknown length (dynamic shared memory)."""
     align: int
     initial: bytes | None = None
-    """The first bytes of the content; zeros follow. None without an initial value."""
+    """All bytes of the content; None without an initial value."""
     relocations: tuple[tuple[int, str, int], ...] = ()
     """(byte offset, symbol, addend): 8-byte addresses inside ``initial``."""
     external: bool = False

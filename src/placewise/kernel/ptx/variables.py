@@ -19,6 +19,8 @@ _MOST_BYTES = {"shared": 227 << 10, "local": 512 << 10, "const": 640 << 10, "par
 """Largest variable of a state space on any GPU (CUDA C++ Programming Guide, "Technical
 Specifications"; PTX ISA, ".const" and ".param"). NVIDIA's assembler counts the sizes of larger ones
 modulo 2^32, so that it accepts some. Global memory is bounded where it is allocated."""
+_MOST_BYTES_SET = 1 << 30
+"""Largest variable in global memory that has an initial value."""
 
 
 def type_bytes(word: str) -> int | None:
@@ -74,12 +76,14 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
         if s.accept("="):
             initial, relocations = _initialiser(s, element, is_float)
             size = max(size, len(initial))
-        most = _MOST_BYTES.get(space)
-        if most is not None and size > most:
+        most = _MOST_BYTES.get(space, _MOST_BYTES_SET if initial is not None else size)
+        if size > most:
             raise CaseError(
                 f"'{name}' has {size:,} bytes; .{space} variables have at most {most:,}",
                 where=s.where(),
             )
+        if initial is not None:
+            initial = initial.ljust(size, b"\0")
         found.append(
             Variable(
                 name=name,
