@@ -60,7 +60,6 @@ def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
     """Remarks on a launch, the one that could save most first."""
     sites = [s for s in run.traffic.sites if s.requests]
     cached = [s for s in sites if s.site.space in ("global", "generic") and s.sectors]
-    shared = [s for s in sites if s.site.space == "shared" and s.wavefronts]
     constant = [s for s in sites if s.site.space == "constant" and s.wavefronts]
     sector = run.traffic.sector_bytes
     found = [
@@ -71,11 +70,25 @@ def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
             lambda s: least_sectors(s, sector),
             sector,
         ),
-        *_remarks(Rule.bank_conflict, shared, lambda s: s.wavefronts, least_wavefronts),
+        *bank_conflicts(run),
         *_remarks(Rule.divergent_constant, constant, lambda s: s.wavefronts, lambda s: s.requests),
         *_spills(run, sites),
     ]
-    return tuple(sorted(found, key=lambda r: -r.share * (1.0 - 1.0 / r.times)))
+    return _worst_first(found)
+
+
+def bank_conflicts(run: SimulatedLaunch) -> tuple[Remark, ...]:
+    """Remarks on lines whose lanes meet in the same banks of shared memory, the one that could save
+    most first."""
+    sites = [s for s in run.traffic.sites if s.requests and s.wavefronts]
+    shared = [s for s in sites if s.site.space == "shared"]
+    return _worst_first(
+        _remarks(Rule.bank_conflict, shared, lambda s: s.wavefronts, least_wavefronts)
+    )
+
+
+def _worst_first(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    return tuple(sorted(remarks, key=lambda r: -r.share * (1.0 - 1.0 / r.times)))
 
 
 def least_sectors(site: SiteTraffic, sector_bytes: int) -> float:

@@ -70,8 +70,6 @@ def targets_of_sample(asked: Question) -> Report:
     from placewise.report.formats import Report
     from placewise.report.measured.targets import render_targets
 
-    if any(given is not None for given in (asked.sarif, asked.html, asked.out)):
-        raise CaseError("--model goes with none of --layouts, --sarif, --html and --out")
     with asked.progress as progress:
         targets = predict_targets(
             asked.case,

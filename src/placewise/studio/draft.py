@@ -27,15 +27,11 @@ def draft(source: str) -> dict[str, Any]:
 
 
 def _form_argument(argument: DraftedArgument, kernel: DraftedKernel) -> dict[str, Any]:
-    shape = None
+    named = {"name": argument.name, "dtype": argument.dtype}
     if not argument.is_array:
-        filling = {"kind": "value", "value": kernel.size if argument.is_whole else 1}
-    else:
-        shape = [kernel.elements] if argument.width == 1 else [kernel.elements, argument.width]
-        if not argument.is_read_only:
-            filling = {"kind": "fill", "value": 0}
-        elif argument.is_whole:
-            filling = {"kind": "integers", "low": 0, "high": 1000}
-        else:
-            filling = {"kind": "uniform", "low": 0, "high": 1}
-    return {"name": argument.name, "dtype": argument.dtype, "shape": shape, "filling": filling}
+        value = kernel.size if argument.is_whole else 1
+        return named | {"shape": None, "filling": {"kind": "value", "value": value}}
+    shape = [kernel.elements] if argument.width == 1 else [kernel.elements, argument.width]
+    filling: dict[str, Any] = {"kind": argument.filling}
+    filling |= {"value": 0} if argument.filling == "fill" else {"low": 0, "high": argument.high}
+    return named | {"shape": shape, "filling": filling}

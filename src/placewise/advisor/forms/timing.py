@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placewise.advisor.lint import Remark, Rule, lint
+from placewise.advisor.lint import Remark, bank_conflicts
 from placewise.errors import UnsupportedError
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.cases.case import Case
@@ -104,7 +104,7 @@ def time_form(
             prediction,
             whole=evidence.warp_paths is None,
             loads=_load_hits(evidence.run),
-            conflicts=_conflicts(evidence.run),
+            conflicts=bank_conflicts(evidence.run) if evidence.run is not None else (),
         )
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
@@ -135,10 +135,6 @@ def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:
         for s in run.traffic.sites
         if s.array is not None and s.site.kind == "load" and s.sectors and not s.constant
     )
-
-
-def _conflicts(run: SimulatedLaunch | None) -> tuple[Remark, ...]:
-    return tuple(r for r in lint(run) if r.rule is Rule.bank_conflict) if run is not None else ()
 
 
 def corrections_of(

@@ -176,7 +176,8 @@ def advise(
         raise CaseError("--place goes with --model", hint="`placewise rewrite` writes a placement")
     if join is not None and (not layouts or several):
         raise CaseError("--join goes with --layouts, of one launch")
-    if model is not None and layouts:
+    written = any(file is not None for file in (sarif, html, out))
+    if model is not None and (layouts or written):
         raise CaseError("--model goes with none of --layouts, --sarif, --html and --out")
     if model is not None:
         report = targets_of_sample(asked)

@@ -33,32 +33,27 @@ def draft(
 ) -> None:
     """Write a case file to start from: a kernel's launch and inputs, guessed from its source."""
     from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
+    from placewise.kernel.cases.make_case import read_source
     from placewise.report.draft import draft_document, render_draft
     from placewise.report.formats import Report
 
-    try:
-        text = source.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise CaseError("no such file", where=str(source)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise CaseError(f"cannot be read as a source: {error}", where=str(source)) from error
-    found = [k for k in drafted_kernels(text) if kernel in (None, k.kernel, k.name)]
+    kernels = drafted_kernels(read_source(source)[0])
+    if not kernels:
+        raise CaseError(
+            "no __global__ kernel found",
+            where=str(source),
+            hint="this reads CUDA C++; for Numba and CuPy there is placewise.make_case",
+        )
+    found = [k for k in kernels if kernel in (None, k.kernel, k.name)]
     if len(found) != 1:
-        names = ", ".join(dict.fromkeys(k.name for k in drafted_kernels(text)))
-        what = "several kernels" if len(found) > 1 else "no such kernel"
-        if not names:
-            raise CaseError(
-                "no __global__ kernel found",
-                where=str(source),
-                hint="this reads CUDA C++; for Numba and CuPy there is placewise.make_case",
-            )
+        what = "several kernels" if found else "no such kernel"
+        names = ", ".join(dict.fromkeys(k.name for k in kernels))
         raise CaseError(what, where=str(source), hint=f"name one with --kernel: {names}")
+    chosen = found[0]
     file = source.with_suffix(".toml") if out is None else out
     if file.is_file():
         raise CaseError("exists already", where=str(file), hint="name another file with --out")
     beside = os.path.relpath(source.absolute(), file.absolute().parent)
-    write_whole(file, draft_text(found[0], Path(beside).as_posix()))
-    report = Report(
-        partial(render_draft, found[0], file), partial(draft_document, found[0], source, file)
-    )
-    show(report, format_, as_json)
+    write_whole(file, draft_text(chosen, Path(beside).as_posix()))
+    shown, data = partial(render_draft, chosen, file), partial(draft_document, chosen, source, file)
+    show(Report(shown, data), format_, as_json)

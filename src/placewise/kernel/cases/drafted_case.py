@@ -58,6 +58,21 @@ class DraftedArgument:
         """Whether its numbers are integers."""
         return self.dtype.startswith(("int", "uint"))
 
+    @property
+    def filling(self) -> str:
+        """What an array starts from: ``fill`` (the same everywhere), or random ``integers`` or
+        ``uniform`` numbers."""
+        if not self.is_read_only or self.dtype == "bool":
+            return "fill"
+        return "integers" if self.is_whole else "uniform"
+
+    @property
+    def high(self) -> int:
+        """The end of the random numbers, which begin at 0."""
+        if not self.is_whole:
+            return 1
+        return 100 if self.dtype in ("int8", "uint8") else 1000
+
 
 @dataclass(frozen=True)
 class DraftedKernel:
@@ -216,12 +231,8 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
         return [*lines, f"value = {value}" + ("" if value.startswith('"') else "    # guess")]
     shape = f'["{elements}", {argument.width}]' if argument.width > 1 else f'"{elements}"'
     lines.append(f"shape = {shape}    # guess")
-    if not argument.is_read_only or argument.dtype == "bool":
+    if argument.filling == "fill":
         return [*lines, "fill = false" if argument.dtype == "bool" else "fill = 0"]
-    high = 1000 if argument.dtype not in ("int8", "uint8") else 100
-    values = (
-        f"integers = {{ low = 0, high = {high}, "
-        if whole
-        else "uniform = { low = 0.0, high = 1.0, "
-    )
-    return [*lines, f'{values}seed = {seed} }}    # guess; or file = "{argument.name}.npy"']
+    span = f"{{ low = 0, high = {argument.high}, seed = {seed} }}"
+    from_file = f'# guess; or file = "{argument.name}.npy"'
+    return [*lines, f"{argument.filling} = {span}    {from_file}"]

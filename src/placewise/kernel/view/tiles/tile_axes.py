@@ -62,22 +62,15 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     they are the array's extent as the source has it.
     """
     last = begin + Poly.constant(size - 1)
-    below = [
-        [b for b in bounder.bounds(poly, False, facts) if not _implied(bounder, begin - b)]
-        for poly, facts in parts
-    ]
-    above = [
-        [b for b in bounder.bounds(poly, True, facts) if not _implied(bounder, b - last)]
-        for poly, facts in parts
-    ]
+    from_below = [bounder.bounds(poly, False, facts) for poly, facts in parts]
+    from_above = [bounder.bounds(poly, True, facts) for poly, facts in parts]
+    below = [[b for b in found if not _implied(bounder, begin - b)] for found in from_below]
+    above = [[b for b in found if not _implied(bounder, b - last)] for found in from_above]
     lowers = _plainest(_common(below, upper=False))
     uppers = _plainest(_common(above, upper=True))
-    filled = {*_unreached(below, lowers, upper=False), *_unreached(above, uppers, upper=True)}
-    rests_on = {
-        *_size_rests_on(bounder, parts, begin, size),
-        *named_dependence(bounder, filled),
-    }
-    return Axis(begin, size, lowers, uppers, tuple(sorted(rests_on)))
+    rests_on = _size_rests_on(bounder, from_above, begin, size)
+    rests_on |= _unreached(below, lowers, upper=False) | _unreached(above, uppers, upper=True)
+    return Axis(begin, size, lowers, uppers, named_dependence(bounder, rests_on))
 
 
 def _implied(bounder: Bounder, difference: Poly) -> bool:
@@ -150,22 +143,22 @@ _BLOCK_SHAPE = frozenset({"blockDim.x", "blockDim.y", "blockDim.z"})
 
 
 def _size_rests_on(
-    bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int
-) -> tuple[str, ...]:
-    """Names of what decides the tile's size beside the block's shape.
-    None if every access has an upper bound in the tile whose distance from the tile's begin is made
-    of numbers and block dimensions alone; the grid's shape and all arguments if, for some access,
-    each such distance depends on the block's place.
+    bounder: Bounder, from_above: Sequence[Sequence[Poly]], begin: Poly, size: int
+) -> set[str]:
+    """Keys of what decides the tile's size beside the block's shape; ``from_above`` are the upper
+    bounds of each access. None if every access has one in the tile whose distance from the tile's
+    begin is made of numbers and block dimensions alone; a block's place if, for some access, each
+    such distance depends on it.
     """
     needed: set[str] = set()
-    for poly, facts in parts:
+    for bounds in from_above:
         found: list[set[str]] = []
-        for bound in bounder.bounds(poly, True, facts):
+        for bound in bounds:
             difference = bound - begin
             if (bounder.evaluate(difference) < size).all():
                 found.append(keys_of(difference))
         needed |= min(found, key=_dependence, default=_ANYTHING)
-    return named_dependence(bounder, needed)
+    return needed
 
 
 _ANYTHING = {"blockIdx.x"}
