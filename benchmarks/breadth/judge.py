@@ -15,15 +15,20 @@ from placewise.model.clocked import interval
 from placewise.model.error import fit_band
 
 Times = NDArray[np.float64]
+LATER = "later"
 MISS = 0.30
 SHARE = (0.75, 0.88)
 """Shares of measured times that an interval of 80 % may hold."""
 
 
 def all_figures(
-    rows: Sequence[Predicted], first: Sequence[Predicted], measurements: int
+    judged: Sequence[Predicted], first: Sequence[Predicted], measurements: int
 ) -> list[Figure]:
-    """Of both halves apart, of the first judgement, and of the intervals."""
+    """Of both halves apart, of the first judgement, of the intervals, and of each row that was
+    added later."""
+    rows = [r for r in judged if r.half != LATER]
+    later = [r for r in judged if r.half == LATER]
+    measurements -= len(later)
     figures = [
         Figure("measurements", measurements, "", "at least 20", measurements >= 20),
         Figure("kernels", len({r.kernel for r in rows}), "", "at least 8",
@@ -31,9 +36,9 @@ def all_figures(
         Figure("predicted", len(rows), "", str(measurements), len(rows) == measurements),
     ]  # fmt: skip
     for half in ("first", "kept"):
-        judged = [r for r in first if r.half == half]
-        figures += of_times(f"first judgement, {half} half", judged, asked=False)
-        figures += as_stored(f"first judgement, {half} half", judged)
+        at_first = [r for r in first if r.half == half]
+        figures += of_times(f"first judgement, {half} half", at_first, asked=False)
+        figures += as_stored(f"first judgement, {half} half", at_first)
     for half in ("first", "kept"):
         figures += of_times(f"{half} half", [r for r in rows if r.half == half], asked=True)
     figures += of_intervals(rows)
@@ -42,7 +47,14 @@ def all_figures(
     seconds = [r.seconds for r in rows]
     if seconds:
         figures.append(Figure("seconds a prediction, greatest", max(seconds), "s", "", True))
-    return figures
+    return figures + [_added(r) for r in later]
+
+
+def _added(row: Predicted) -> Figure:
+    """Predicted over measured time of a row that was added later."""
+    ratio = row.predicted / row.measured
+    about = f"added later, {row.kernel} on {row.machine}: predicted over measured time"
+    return Figure(about, ratio, "", "0.75 to 1.33", 0.75 <= ratio <= 1.33)
 
 
 def of_times(about: str, rows: Sequence[Predicted], *, asked: bool) -> list[Figure]:

@@ -12,9 +12,14 @@ the GPU. Sources:
   A6000 with matrices of 4092; the time of 2 x 4096^3 operations at that rate.
 - ``bbuf``: BBuf/how-to-optim-algorithm-in-cuda on GitHub, cuda-kernels/reduce: Nsight Compute on an
   A100-PCIE-40GB, which locks the SMs to the base clock, 765 MHz.
+- ``ayush``: ayush-os/transpose on GitHub, README and its history: mean of 1,000 launches on an A100
+  of 40 GB.
+- ``cudatorch``: mmjerge/cudatorch on GitHub, results/transpose: one launch of each, timed by
+  events. Of the sizes the largest is taken, whose times the launch itself does not matter in.
 
 The kernels (``kernels/*.cu``) were written from what these sources describe. ``half`` splits the
-kernels, not the rows: what is ``kept`` was not looked at before the mends were done.
+kernels, not the rows: what is ``kept`` was not looked at before the mends were done. Kernels added
+``later`` belong to neither; nothing has been mended after them.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ class Measurement:
     clock_mhz: float | None
     """Clock of the SMs where the source fixes it."""
     half: str
-    """``first`` or ``kept``."""
+    """``first``, ``kept`` or ``later``."""
 
     @property
     def kernel(self) -> str:
