@@ -22,6 +22,7 @@ from placewise.model.domain import (
     as_stored,
     features_of,
     measured_domain,
+    scattered_stores,
     span,
 )
 from placewise.model.error import TIME_ERROR
@@ -113,13 +114,38 @@ def test_a_prediction_says_what_is_new_and_widens_its_range():
     found = placewise.predict_time(case, "RTX3090", clock="boost")
     assert found.prediction.unlike
     assert any("blocks for each SM" in what for what in found.prediction.unlike)
-    assert any(note.startswith("unlike all launches") for note in found.prediction.notes)
+    assert any(note.startswith("unlike the launches") for note in found.prediction.notes)
     low, high = found.range_ms
     plain = TIME_ERROR
     wider = measured_domain().wider
     assert low / found.milliseconds == pytest.approx(plain.low**wider)
     assert high / found.milliseconds == pytest.approx(plain.high**wider)
     assert found.to_dict()["unlike_measured"] == found.prediction.unlike
+
+
+TRANSPOSE = """
+__global__ void transpose(float *out, const float *in)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    out[STORED] = in[y * 256 + x];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stored", "block", "sectors"),
+    [("x * 256 + y", (32, 8), 32), ("x * 256 + y", (8, 32), 8), ("y * 256 + x", (32, 8), 4)],
+)
+def test_stores_to_sixteen_sectors_at_once_are_scattered(stored, block, sectors):
+    """Lanes of a row that is transposed store to as many sectors as the block has columns."""
+    values = [np.zeros((256, 256), np.float32), np.ones((256, 256), np.float32)]
+    source = TRANSPOSE.replace("STORED", stored)
+    case = placewise.make_case("transpose", source, values, problem=(256, 256), block=block)
+    case = replace(case, options=replace(case.options, arch="sm_80"))
+    run = simulate_launch(compile_case(case), case.launch, case.inputs, load_machine("A100"))
+    said = scattered_stores(run)
+    assert (said is not None) == (sectors >= 16)
+    assert said is None or f"store to {sectors} sectors" in said
 
 
 def test_a_literal_that_goes_through_the_half_pipe_is_no_half_precision_arithmetic():

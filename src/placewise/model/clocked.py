@@ -13,7 +13,7 @@ from placewise.machine.at_clock import at_clock
 from placewise.machine.clocks import clock_range
 from placewise.machine.machine import Machine
 from placewise.model.base import ClockTime, Evidence, Prediction, TimeModel
-from placewise.model.domain import features_of, measured_domain
+from placewise.model.domain import features_of, measured_domain, scattered_stores
 
 _OF_DOMAIN = "timeline"
 """The model that the domain of measured launches belongs to."""
@@ -71,12 +71,13 @@ def _judged(found: Prediction, evidence: Evidence) -> tuple[Prediction, tuple[fl
     if found.model != _OF_DOMAIN or evidence.run is None:
         return found, (low, high)
     domain = measured_domain()
-    news = domain.news(features_of(evidence.run))
+    scattered = scattered_stores(evidence.run)
+    news = (*((scattered,) if scattered else ()), *domain.news(features_of(evidence.run)))
     if not news:
         return replace(found, unlike=()), (low, high)
-    note = f"unlike all launches whose times were measured, so its range is wider: {news[0]}"
+    note = "unlike the launches that the model was found right for, so its range is wider: "
     more = f" and {len(news) - 1} more" if len(news) > 1 else ""
-    found = replace(found, unlike=news, notes=(*found.notes, note + more))
+    found = replace(found, unlike=news, notes=(*found.notes, note + news[0] + more))
     return found, (low**domain.wider, high**domain.wider)
 
 

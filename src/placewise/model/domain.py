@@ -44,6 +44,12 @@ LEAST = ("lanes", "occupancy", "blocks")
 """Features of which a value below the measured ones is new; of the others, a value above them."""
 SLACK = 1.1
 """A feature is new where it exceeds its bound by more than this factor."""
+SCATTERED = 16
+"""Sectors that a warp stores to at once from which on its stores are scattered; side by side, 32
+words of 4 bytes are 4 sectors."""
+SCATTERED_TIMES = "1.9 to 6"
+"""Measured over predicted times of launches with scattered stores: the transposes with strided
+stores of ``benchmarks/breadth``, on A100 and RTX 2080 Ti."""
 SMALL = 0.02
 """A share of instructions is new only where it also exceeds its bound by more than this."""
 
@@ -106,6 +112,21 @@ def features_of(run: SimulatedLaunch) -> dict[str, float]:
         "occupancy": run.occupancy.fraction,
         "blocks": run.launch.blocks / run.machine.processor.sms,
     }
+
+
+def scattered_stores(run: SimulatedLaunch) -> str | None:
+    """What is known of launches whose lanes store far apart, in words; None where less than half
+    of the launch's sectors are such stores. What slows them down is not in the model."""
+    sites = [s for s in run.traffic.sites if s.site.space in ("global", "generic") and s.requests]
+    scattered = [s for s in sites if s.site.kind == "store" and s.sectors >= SCATTERED * s.requests]
+    sectors = sum(s.sectors for s in scattered)
+    if not scattered or 2 * sectors < sum(s.sectors for s in sites):
+        return None
+    each = sectors / sum(s.requests for s in scattered)
+    return (
+        f"warps store to {each:.0f} sectors at once, and such launches are published to take "
+        f"{SCATTERED_TIMES} times the predicted time"
+    )
 
 
 def span(
