@@ -16,6 +16,7 @@ from placewise.model.error import fit_band
 
 Times = NDArray[np.float64]
 LATER = "later"
+"""Half of the rows that were added after both halves had been judged, and are judged apart."""
 MISS = 0.30
 SHARE = (0.75, 0.88)
 """Shares of measured times that an interval of 80 % may hold."""

@@ -65,8 +65,8 @@ def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> P
 
 
 def _judged(found: Prediction, evidence: Evidence) -> tuple[Prediction, tuple[float, float]]:
-    """``found`` with notes on how its launch differs from all measured ones, and the bounds of
-    measured over predicted time, which are wider for such a launch."""
+    """``found`` with notes on how its launch differs from those that the model was found right
+    for, and the bounds of measured over predicted time, which are wider for such a launch."""
     low, high = (bound / found.total for bound in found.uncertainty)
     if found.model != _OF_DOMAIN or evidence.run is None:
         return found, (low, high)
