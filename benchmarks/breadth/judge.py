@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from benchmarks.breadth.measured import Predicted
+from benchmarks.breadth.measured import FITTED, Predicted
 from benchmarks.results import Figure
 from placewise.model.clocked import interval
 from placewise.model.error import fit_band
@@ -54,7 +54,8 @@ def all_figures(
 def _added(row: Predicted) -> Figure:
     """Predicted over measured time of a row that was added later."""
     ratio = row.predicted / row.measured
-    about = f"added later, {row.kernel} on {row.machine}: predicted over measured time"
+    when = "fitted on" if (row.kernel, row.machine) in FITTED else "added later"
+    about = f"{when}, {row.kernel} on {row.machine}: predicted over measured time"
     return Figure(about, ratio, "", "0.75 to 1.33", 0.75 <= ratio <= 1.33)
 
 

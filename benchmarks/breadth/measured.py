@@ -16,10 +16,14 @@ the GPU. Sources:
   of 40 GB.
 - ``cudatorch``: mmjerge/cudatorch on GitHub, results/transpose: one launch of each, timed by
   events. Of the sizes the largest is taken, whose times the launch itself does not matter in.
+- ``gpu_transpose``: "GPU Matrix Transpose Benchmark" on GitHub, README: an H100 80 GB HBM3 and
+  matrices of 32768 x 32768. A quarter of the times stands here, for a quarter of the elements, since arrays
+  here hold at most 4 GB.
 
 The kernels (``kernels/*.cu``) were written from what these sources describe. ``half`` splits the
 kernels, not the rows: what is ``kept`` was not looked at before the mends were done. Kernels added
-``later`` belong to neither; nothing has been mended after them.
+``later`` belong to neither. Of their rows three have served to fit what scattered stores cost
+(:data:`FITTED`); the others are judged by it.
 """
 
 from __future__ import annotations
@@ -36,6 +40,9 @@ from placewise.validate.predict import Answer, Configuration, Predictor, Task
 HERE = Path(__file__).parent
 MEASUREMENTS = HERE / "measurements.csv"
 MODELS = ("timeline", "roofline")
+FITTED = (("transpose 0", "A100"), ("transpose 2", "A100"), ("transpose 0", "H100"))
+"""(kernel, machine) of the rows that ``partial_store`` in the files of these machines was fitted
+on."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ _DETAIL = {
     "carve_outs_bytes": ("carve_outs", "B"),
     "tags_per_cycle": ("tags", "lines/clk"),
     "bytes_per_cycle": ("bandwidth", "B/clk"),
+    "partial_store_cycles": ("partial_store", "clk"),
     "conflict_cycles": ("conflict", "clk"),
     "far_latency_cycles": ("far_latency", "clk"),
     "slice_hashes": ("slice", ""),

@@ -25,7 +25,16 @@ LIMITS = (
     "instruction_bandwidth",
 )
 PARTS = ("pipe", "instruction")
-DETAILS = ("policy", "index", "writes", "write_miss", "unified", "carve_outs", "tags")
+DETAILS = (
+    "policy",
+    "index",
+    "writes",
+    "write_miss",
+    "unified",
+    "carve_outs",
+    "tags",
+    "partial_store",
+)
 """Settings that follow from an SM's generation; those of sizes and bandwidths do not."""
 _ASSUMED = Reference("like", None)
 

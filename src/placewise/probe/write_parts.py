@@ -68,6 +68,8 @@ def assumed_settings(known: MemoryDetail, given: Iterable[LimitEntry]) -> Iterab
         yield setting("tags", known.tags_per_cycle, None, assumed)
     if known.merged_stores is not None:
         yield quantity("merged_stores", known.merged_stores, None, assumed)
+    if known.partial_store_cycles is not None:
+        yield quantity("partial_store", known.partial_store_cycles, "clk", assumed)
 
 
 def written_parts(found: Findings, like: Machine, before: str) -> tuple[PartEntry, ...]:

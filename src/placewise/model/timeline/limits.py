@@ -18,6 +18,7 @@ from placewise.model.timeline.pace import (
     dram_bytes_per_cycle,
     l2_bytes_per_cycle,
 )
+from placewise.model.timeline.scattered_stores import SCATTERED, scattered_cycles
 from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitions
 
 _LINES = 5
@@ -102,8 +103,7 @@ def _part(
             lines[key] = lines.get(key, 0.0) + amount
         site = sites.get(offset)
         if site is not None:
-            array = site.array or f"({site.site.space} memory)"
-            terms.append(Term(array, name, False, site.requests, amount))
+            terms.append(Term(_array(site), name, False, site.requests, amount))
     return PathTime(name, float(sum(cycles.values())), _joined(terms), _most(lines))
 
 
@@ -130,6 +130,33 @@ def written_share(run: SimulatedLaunch) -> float:
     return written / (written + fetched) if written else 0.0
 
 
+def scattered_limit(run: SimulatedLaunch, machine: Machine, sms: float) -> list[PathTime]:
+    """Time that stores of parts of sectors need on the busiest SM, which has ``1 / sms`` of the
+    launch's work (:func:`busiest`); empty where there are none."""
+    terms = []
+    lines: dict[str, float] = {}
+    for t in run.traffic.sites:
+        cycles = scattered_cycles(t, machine, run.traffic.sector_bytes) / sms
+        if cycles:
+            terms.append(Term(_array(t), SCATTERED, False, t.lines, cycles))
+            _add_line(lines, t, cycles)
+    if not terms:
+        return []
+    return [PathTime(SCATTERED, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
+
+
+def _array(t: SiteTraffic) -> str:
+    """The array that an instruction accesses, or what kind of memory."""
+    return t.array or f"({t.site.space} memory)"
+
+
+def _add_line(lines: dict[str, float], t: SiteTraffic, cycles: float) -> None:
+    """Add ``cycles`` to the source line of an instruction, where it is known."""
+    if t.site.source_line is not None:
+        line = f"{t.site.source_file}:{t.site.source_line}"
+        lines[line] = lines.get(line, 0.0) + cycles
+
+
 def contention_limits(run: SimulatedLaunch, hottest: Mapping[int, Hottest]) -> list[PathTime]:
     """Times of global atomics that meet at one address, and of those that meet in one line: they
     are served one after the other, whichever SM they are from.
@@ -153,11 +180,8 @@ def _contention(
         share = shares.get(t.site.ptx_line, 0.0)
         if share:
             cycles = t.lanes * share / per_cycle
-            array = t.array or f"({t.site.space} memory)"
-            terms.append(Term(array, "L2", False, t.lanes * share, cycles))
-            if t.site.source_line is not None:
-                line = f"{t.site.source_file}:{t.site.source_line}"
-                lines[line] = lines.get(line, 0.0) + cycles
+            terms.append(Term(_array(t), "L2", False, t.lanes * share, cycles))
+            _add_line(lines, t, cycles)
     if not terms:
         return []
     return [PathTime(name, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
@@ -173,17 +197,14 @@ def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:
     lines_l2: dict[str, float] = {}
     lines_dram: dict[str, float] = {}
     for t in run.traffic.sites:
-        array = t.array or f"({t.site.space} memory)"
-        line = f"{t.site.source_file}:{t.site.source_line}"
         for sectors, rate, name, terms, lines in (
             (t.l2_sectors.value, l2_rate, "L2", l2, lines_l2),
             (t.dram_sectors.value, dram_rate, "DRAM", dram, lines_dram),
         ):
             if sectors > 0 and t.site.space not in ("shared", "constant"):
                 cycles = float(sectors * sector / rate)
-                terms.append(Term(array, name, False, sectors, cycles))
-                if t.site.source_line is not None:
-                    lines[line] = lines.get(line, 0.0) + cycles
+                terms.append(Term(_array(t), name, False, sectors, cycles))
+                _add_line(lines, t, cycles)
     written = run.traffic.dram_sectors_written().value
     if written:
         dram.append(

@@ -29,9 +29,11 @@ from placewise.model.timeline.limits import (
     busiest,
     contention_limits,
     issue_limits,
+    scattered_limit,
     written_share,
 )
 from placewise.model.timeline.pace import pace_of
+from placewise.model.timeline.scattered_stores import scattered_cycles
 from placewise.model.timeline.schedule import Reach, instructions, row_of, table
 from placewise.model.timeline.warps import Pace
 from placewise.model.timeline.watch import Watched, watched
@@ -75,11 +77,13 @@ class TimelineModel:
                 paths.blocks_of_kinds(blocks), paths.kinds, tables, strict=True
             )
         ]
+        sms = busiest(work, busy)
         overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * clock / 1e3
         parts = [
-            *issue_limits(code, work, run, busiest(work, busy)),
+            *issue_limits(code, work, run, sms),
             *bandwidth_limits(run, machine),
             *contention_limits(run, paths.hottest),
+            *scattered_limit(run, machine, sms),
             _latency(matrix, paths, offsets, run, busy, pace),
         ]
         # The launch takes at least as long as each part of the machine by itself.
@@ -221,6 +225,10 @@ def reach_of(
             active,
             full,
             stored.get(place, 0.0),
+            scattered_cycles(t, run.machine, traffic.sector_bytes)
+            / t.requests
+            * kind.l2.get(place, 1.0)
+            * active,
         )
     return found
 

@@ -84,6 +84,8 @@ class Row(NamedTuple):
     copies: int = 0
     """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
     :data:`AWAIT_COPIES`; 0: nothing."""
+    port: float = 0.0
+    """Least cycles that it occupies the SM's port to L2; more where its bytes need more."""
 
 
 COLUMNS = Row._fields
@@ -111,6 +113,8 @@ class Reach:
     None for shared memory, where every turn takes as long as a full one."""
     stored: float = 0.0
     """Turns in which an asynchronous copy writes to shared memory what it has loaded."""
+    port: float = 0.0
+    """Least cycles of the SM's port to L2; more where its bytes need more."""
 
     def data_cycles(self, full_turn: float) -> float:
         """Cycles of the data array, which needs ``full_turn`` for a turn that moves a word of each
@@ -254,7 +258,7 @@ def _row(
         number, 1, server, passes * reach.active + IDLE_PASSES * (1.0 - reach.active),
         (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
-        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far,
+        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, port=reach.port,
     )  # fmt: skip
 
 
