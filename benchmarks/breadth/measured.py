@@ -17,8 +17,8 @@ the GPU. Sources:
 - ``cudatorch``: mmjerge/cudatorch on GitHub, results/transpose: one launch of each, timed by
   events. Of the sizes the largest is taken, whose times the launch itself does not matter in.
 - ``gpu_transpose``: "GPU Matrix Transpose Benchmark" on GitHub, README: an H100 80 GB HBM3 and
-  matrices of 32768 x 32768. A quarter of the times stands here, for a quarter of the elements, since arrays
-  here hold at most 4 GB.
+  matrices of 32768 x 32768. A quarter of the times stands here, for a quarter of the elements,
+  since arrays here hold at most 4 GB.
 
 The kernels (``kernels/*.cu``) were written from what these sources describe. ``half`` splits the
 kernels, not the rows: what is ``kept`` was not looked at before the mends were done. Kernels added
