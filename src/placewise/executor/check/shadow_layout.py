@@ -203,10 +203,15 @@ B_FENCE_SCOPE = B_FENCE_CLOCK + THREADS
 B_COMMITTED = B_FENCE_SCOPE + THREADS
 """Per thread: number of groups of asynchronous copies committed; in the next table, complete."""
 B_COMPLETE = B_COMMITTED + THREADS
-GROUPS_KEPT = 8
-B_COMPLETE_CLOCK = B_COMPLETE + THREADS
-B_COMPLETE_SEQUENCE = B_COMPLETE_CLOCK + THREADS * GROUPS_KEPT
-BLOCK_WORDS = B_COMPLETE_SEQUENCE + THREADS * GROUPS_KEPT
+WAITS_KEPT = 8
+B_WAITS = B_COMPLETE + THREADS
+"""Per thread: number of waits for groups, those at one clock and sequence number counted once. In
+the following tables, for the last WAITS_KEPT of them: groups then complete, clock, sequence
+number."""
+B_WAIT_GROUPS = B_WAITS + THREADS
+B_WAIT_CLOCK = B_WAIT_GROUPS + THREADS * WAITS_KEPT
+B_WAIT_SEQUENCE = B_WAIT_CLOCK + THREADS * WAITS_KEPT
+BLOCK_WORDS = B_WAIT_SEQUENCE + THREADS * WAITS_KEPT
 
 # --- releases
 

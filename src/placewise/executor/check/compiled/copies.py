@@ -14,18 +14,26 @@ from placewise.executor.check.compiled.races import note
 
 @compiled
 def _known_complete(block_address: int, thread: int, by: int, group: int) -> bool:
-    """Whether ``thread`` is ordered after thread ``by``'s wait for its group ``group`` of
-    copies."""
+    """Whether ``thread`` is ordered after thread ``by``'s wait for its group ``group`` of copies.
+
+    Only the last waits are kept. A group that was waited for before is complete since the oldest of
+    these.
+    """
     words = words_at(block_address)
     if by == thread:
         return True
-    kept = by * at.GROUPS_KEPT + group % at.GROUPS_KEPT
+    waits = words[at.B_WAITS + by]
+    wait = max(0, waits - at.WAITS_KEPT)
+    kept = by * at.WAITS_KEPT + wait % at.WAITS_KEPT
+    while wait < waits - 1 and words[at.B_WAIT_GROUPS + kept] <= group:
+        wait += 1
+        kept = by * at.WAITS_KEPT + wait % at.WAITS_KEPT
     warp = thread >> 5
     if by >> 5 == warp:
         known = known_sequence(block_address, warp, thread & 31, by & 31)
-        return bool(words[at.B_COMPLETE_SEQUENCE + kept] < known)
+        return bool(words[at.B_WAIT_SEQUENCE + kept] < known)
     known = words[at.B_KNOWN_CLOCK + warp * at.WARPS + (by >> 5)]
-    return bool(words[at.B_COMPLETE_CLOCK + kept] < known)
+    return bool(words[at.B_WAIT_CLOCK + kept] < known)
 
 
 @compiled

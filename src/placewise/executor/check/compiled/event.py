@@ -137,11 +137,28 @@ def _copies(state_address: int, warp: int, mask: int, kind: int, pending: int) -
             words[at.B_COMMITTED + thread] += 1
         if kind == at.WAIT:
             done = words[at.B_COMMITTED + thread] - max(pending, 0)
-            for group in range(max(words[at.B_COMPLETE + thread], done - at.GROUPS_KEPT), done):
-                kept = thread * at.GROUPS_KEPT + group % at.GROUPS_KEPT
-                words[at.B_COMPLETE_CLOCK + kept] = words[at.B_CLOCK + warp]
-                words[at.B_COMPLETE_SEQUENCE + kept] = words[at.B_SEQUENCE + warp]
-            words[at.B_COMPLETE + thread] = max(words[at.B_COMPLETE + thread], done)
+            if done > words[at.B_COMPLETE + thread]:
+                words[at.B_COMPLETE + thread] = done
+                _keep_wait(words_at(state_address)[at.S_BLOCK], warp, thread, done)
+
+
+@compiled
+def _keep_wait(block_address: int, warp: int, thread: int, done: int) -> None:
+    """Note when ``thread`` has waited until ``done`` of its groups are complete."""
+    words = words_at(block_address)
+    clock, sequence = words[at.B_CLOCK + warp], words[at.B_SEQUENCE + warp]
+    waits = words[at.B_WAITS + thread]
+    kept = thread * at.WAITS_KEPT + (waits - 1) % at.WAITS_KEPT
+    if (
+        waits == 0
+        or words[at.B_WAIT_CLOCK + kept] != clock
+        or words[at.B_WAIT_SEQUENCE + kept] != sequence
+    ):
+        words[at.B_WAITS + thread] = waits + 1
+        kept = thread * at.WAITS_KEPT + waits % at.WAITS_KEPT
+        words[at.B_WAIT_CLOCK + kept] = clock
+        words[at.B_WAIT_SEQUENCE + kept] = sequence
+    words[at.B_WAIT_GROUPS + kept] = done
 
 
 @compiled
