@@ -133,5 +133,14 @@ def found(steps, *, in_global):
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=programs())
 @example(steps=[(ATOMIC, 0, {0: 0, 1: 0}), (LOAD, 0, {1: 0})])
+@example(
+    steps=[
+        (STORE, 0, {0: 0}),
+        (BARRIER, 0, {}),
+        (ATOMIC, 0, {1: 0}),
+        (ATOMIC, 0, {0: 0}),
+        (LOAD, 0, {0: 0}),
+    ]
+)
 def test_races_are_those_of_all_pairs(in_global, steps):
     assert found(steps, in_global=in_global) == has_race(steps)

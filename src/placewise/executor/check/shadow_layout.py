@@ -135,11 +135,14 @@ SHADOW_WORDS = 8
 
 CELL_WORDS = 2
 """Words of a cell: the last write's stamp (who, when), see :mod:`.compiled.order`."""
-READ_WORDS = 6
-"""Words of a cell's read record: stamps of two reads since the last write, and the stamp of another
-atomic or volatile write that is not ordered with the last one."""
+READ_WORDS = 8
+"""Words of a cell's read record: stamps of two reads since the last write, of another write that is
+not ordered with the last one, which is atomic or volatile, and of another atomic or volatile write
+beside that."""
 OTHER_WRITE = 4
 """Word of the read record at which the other write's stamp begins."""
+OTHER_ATOMIC = 6
+"""Word at which the stamp of the atomic or volatile write begins that is kept beside a plain one."""
 HAS_READS = 1 << 62
 """Flag in a cell's first word: its read record has been used since the last plain write."""
 

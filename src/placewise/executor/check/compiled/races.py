@@ -184,11 +184,14 @@ def on_read(
     if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
     if cell[0] & at.HAS_READS:
-        other, before = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
-        if _races(state_address, other, before, me, oldest) and not _has_seen_all(
-            state_address, cell[0], cell[1], me
-        ):
-            _note_race(state_address, at.WRITE_READ, other, before, me, now, False, window, offset)
+        for n in (at.OTHER_WRITE, at.OTHER_ATOMIC):
+            other, before = reads[n], reads[n + 1]
+            if _races(state_address, other, before, me, oldest) and not _has_seen_all(
+                state_address, cell[0], cell[1], me
+            ):
+                _note_race(
+                    state_address, at.WRITE_READ, other, before, me, now, False, window, offset
+                )
     cell[0] |= at.HAS_READS
     for n in (0, 2):
         read = reads[n]
@@ -244,11 +247,14 @@ def on_write(
         _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
     reads = words_at(reads_address)
     if cell[0] & at.HAS_READS:
-        other, before = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
-        if _races(state_address, other, before, me, oldest) and not _has_seen_all(
-            state_address, cell[0], cell[1], me
-        ):
-            _note_race(state_address, at.WRITE_WRITE, other, before, me, now, same, window, offset)
+        for n in (at.OTHER_WRITE, at.OTHER_ATOMIC):
+            other, before = reads[n], reads[n + 1]
+            if _races(state_address, other, before, me, oldest) and not _has_seen_all(
+                state_address, cell[0], cell[1], me
+            ):
+                _note_race(
+                    state_address, at.WRITE_WRITE, other, before, me, now, same, window, offset
+                )
         for n in (0, 2):
             if _races(state_address, reads[n], reads[n + 1], me, oldest):
                 _note_race(
@@ -278,6 +284,12 @@ def on_write(
             ):
                 reads[at.OTHER_WRITE] = cell[0] & ~at.HAS_READS
                 reads[at.OTHER_WRITE + 1] = cell[1]
+            elif flags_of(other) == 0:
+                # The plain write is kept for other blocks' atomics, which race no atomic.
+                atomic = reads[at.OTHER_ATOMIC]
+                if serial_of(atomic) < oldest or _apart(me, cell[0]) >= _apart(me, atomic):
+                    reads[at.OTHER_ATOMIC] = cell[0] & ~at.HAS_READS
+                    reads[at.OTHER_ATOMIC + 1] = cell[1]
     cell[0] = me | kept
     cell[1] = now
 
