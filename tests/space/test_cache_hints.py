@@ -1,11 +1,12 @@
 """Hints of loads, as the compiler really writes them."""
 
-import numpy as np
+from functools import cache
+
 import pytest
 
 from placewise.kernel.binary.machine_code import machine_code
-from placewise.kernel.cases.make_case import make_case
-from placewise.kernel.cases.prepare_case import compile_case
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.machine import load_machine
 from placewise.space import Hint, Priority, hint_of, hint_spaces
 
@@ -44,25 +45,23 @@ LOADS = {
 }
 
 
-# One module for all, since disassembling takes as long for one kernel as for twenty.
 SOURCE = "".join(KERNEL.format(number=n, load=load) for n, load in enumerate(LOADS))
+
+
+@cache
+def kernels_for(arch):
+    """All kernels, of one module: disassembling takes as long for one kernel as for twenty."""
+    names = [f"k{n}" for n in range(len(LOADS))]
+    return compile_module(SOURCE, "loads.cu", names, CompileOptions(arch=arch))
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.split('"')[-3:][0].strip()[:40])
 def test_hints_in_ptx_and_machine_code(load, arch):
-    case = make_case(
-        f"k{list(LOADS).index(load)}",
-        SOURCE,
-        [np.zeros(64, np.float32), np.zeros(64, np.float32)],
-        block=32,
-        grid=1,
-        arch=arch,
-    )
-    code = machine_code(compile_case(case))
+    kernel = kernels_for(arch)[list(LOADS).index(load)]
+    code = machine_code(kernel)
     (sass,) = (i.opcode for i in code.instructions if i.opcode.startswith("LDG"))
-    ptx = code.kernel.ptx
-    (body,) = (b for b in ptx.split(".entry ")[1:] if b.startswith(f"{case.kernel}("))
+    (body,) = (b for b in kernel.ptx.split(".entry ")[1:] if b.startswith(f"{kernel.name}("))
     (virtual,) = (w for w in body.split() if w.startswith("ld.") and "param" not in w)
     assert (hint_of(virtual), hint_of(sass)) == (LOADS[load], LOADS[load]), (virtual, sass)
 

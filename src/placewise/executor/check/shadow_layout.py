@@ -142,7 +142,7 @@ beside that."""
 OTHER_WRITE = 4
 """Word of the read record at which the other write's stamp begins."""
 OTHER_ATOMIC = 6
-"""Word at which the stamp of the atomic or volatile write begins that is kept beside a plain one."""
+"""Word at which the stamp begins of the atomic or volatile write kept beside a plain one."""
 HAS_READS = 1 << 62
 """Flag in a cell's first word: its read record has been used since the last plain write."""
 
