@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= auto
+# Python keeps the modules that it has compiled, so that no process compiles them anew.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .PHONY: demo test test-all test-browser web lint types docs setup develop wheel locks clean

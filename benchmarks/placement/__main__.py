@@ -146,6 +146,7 @@ def placed_like(advice: Advice, original: Case) -> Case:
     return replace(
         original,
         source=written.source,
+        launch=replace(original.launch, shared_bytes=written.launch.shared_bytes),
         inputs=replace(inputs, arguments=kept, constants=(*inputs.constants, *constants)),
     )
 

@@ -107,7 +107,7 @@ def test_strided_lanes_stay_at_their_own_places(driver, target, width):
     assert times.latency_cycles > 0
 
 
-FEW = ("FFMA", "DFMA", "IADD3", "SHFL", "HMMA_16816_F32", "DMMA")
+FEW = ("FFMA", "DFMA", "SHFL", "HMMA_16816_F32")
 ALL = [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in instructions_of((8, 0))]
 
 

@@ -40,7 +40,7 @@ def test_printed_ratios_are_those_of_the_printed_seconds():
 
 
 def test_both_ways_of_choosing_are_timed():
-    found = measured_overheads(load_case("reduction"), load_machine("K20c"))
+    found = measured_overheads(load_case("md"), load_machine("K20c"))
     for one in (found.without, found.with_both):
         assert one.profiling > 0
         assert one.engine > 0
