@@ -28,10 +28,10 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
     ("one", "cycles"),
     [
         (store(sectors=32, lines=32), 32 * EACH),
-        (store(sectors=16, lines=16), 16 * EACH / 2),
-        (store(sectors=16, lines=4), 4 * EACH / 2),
+        (store(sectors=16, lines=16), 16 * EACH),
+        (store(sectors=16, lines=4), 4 * EACH),
         (store(sectors=32, lines=32, lane_bytes=1), 32 * EACH),
-        (store(sectors=32, lines=32, merged=1600.0), 32 * EACH / 2),
+        (store(sectors=8, lines=2, merged=400.0), 0.0),
         (store(sectors=4, lines=1), 0.0),
         (store(sectors=32, lines=32, lane_bytes=16, lanes=64), 0.0),
         (store(sectors=32, lines=32, kind="load"), 0.0),
@@ -39,11 +39,11 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
     ],
     ids=[
         "4 bytes of 32 lines", "8 bytes of 16 lines", "four sectors a line",
-        "a byte costs as much as 4", "merged sectors hold more", "whole sectors", "wide lanes",
+        "a byte costs as much as 4", "merged with the store before to whole sectors", "whole sectors", "wide lanes",
         "a load", "shared memory",
     ],
 )  # fmt: skip
-def test_cycles_fall_with_the_bytes_of_a_sector(one, cycles):
+def test_a_line_costs_as_long_however_few_of_its_bytes_are_written(one, cycles):
     assert scattered_cycles(one, A100, 32) == pytest.approx(100 * cycles)
 
 

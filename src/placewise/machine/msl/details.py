@@ -103,7 +103,7 @@ _SETTINGS: Mapping[str, Kind] = {
     "way_probabilities": Kind("way_probabilities", shares, "way_probabilities = <1 3 1 1>;", ()),
     "index": Kind("index", word, "index = hashed;", words=("modulo", "hashed")),
     "merged_stores": Kind("merged_stores", share, "merged_stores = 0.6;"),
-    "partial_store": Kind("partial_store_cycles", cycles, "partial_store = 6 clk;"),
+    "partial_store": Kind("partial_store_cycles", cycles, "partial_store = 4.8 clk;"),
     "most_dirty": Kind("most_dirty", share, "most_dirty = 0.5;"),
     "near": Kind("near_bytes", size, "near = 32 KB;"),
     "far_stores": Kind("far_stores", share, "far_stores = 0.05;"),
