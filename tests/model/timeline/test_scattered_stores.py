@@ -39,7 +39,8 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
     ],
     ids=[
         "4 bytes of 32 lines", "8 bytes of 16 lines", "four sectors a line",
-        "a byte costs as much as 4", "merged with the store before to whole sectors", "whole sectors", "wide lanes",
+        "a byte costs as much as 4", "whole sectors with the store before", "whole sectors",
+        "wide lanes",
         "a load", "shared memory",
     ],
 )  # fmt: skip

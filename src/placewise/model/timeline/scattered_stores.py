@@ -25,9 +25,9 @@ SCATTERED = "scattered stores"
 
 
 def scattered_cycles(t: SiteTraffic, machine: Machine, sector_bytes: int) -> float:
-    """Cycles in which one SM would send L2 all lines of a store that writes parts of sectors. 0 for
-    other accesses, for stores of whole sectors, and where the machine file does not say how long a
-    line takes."""
+    """Cycles that one SM would need for all lines of a store that writes only parts of sectors. 0
+    for other accesses, for stores of whole sectors, and where the machine file does not say how
+    long a line takes."""
     each = next((c for m in machine.memories if (c := m.detail.partial_store_cycles)), None)
     sectors = t.sectors - t.merged
     if each is None or t.site.kind != "store" or t.site.space == "shared" or sectors <= 0:
