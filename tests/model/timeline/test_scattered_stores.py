@@ -33,6 +33,7 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
         (store(sectors=32, lines=32, lane_bytes=1), 32 * EACH),
         (store(sectors=8, lines=2, merged=400.0), 0.0),
         (store(sectors=4, lines=1), 0.0),
+        (store(sectors=5, lines=2), 0.0),
         (store(sectors=32, lines=32, lane_bytes=16, lanes=64), 0.0),
         (store(sectors=32, lines=32, kind="load"), 0.0),
         (store(sectors=32, lines=32, space="shared"), 0.0),
@@ -40,8 +41,7 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
     ids=[
         "4 bytes of 32 lines", "8 bytes of 16 lines", "four sectors a line",
         "a byte costs as much as 4", "whole sectors with the store before", "whole sectors",
-        "wide lanes",
-        "a load", "shared memory",
+        "a row that begins within a sector", "wide lanes", "a load", "shared memory",
     ],
 )  # fmt: skip
 def test_a_line_costs_as_long_however_few_of_its_bytes_are_written(one, cycles):

@@ -22,16 +22,19 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 SCATTERED = "scattered stores"
+MOST = 0.5
+"""Share of its sectors' bytes that a scattered store writes at most. For more, as where a row
+begins within a sector, nothing is published."""
 
 
 def scattered_cycles(t: SiteTraffic, machine: Machine, sector_bytes: int) -> float:
-    """Cycles that one SM would need for all lines of a store that writes only parts of sectors. 0
-    for other accesses, for stores of whole sectors, and where the machine file does not say how
+    """Cycles that one SM would need for all lines of a store that writes at most half of the bytes
+    of its sectors. 0 for other accesses and stores, and where the machine file does not say how
     long a line takes."""
     each = next((c for m in machine.memories if (c := m.detail.partial_store_cycles)), None)
     sectors = t.sectors - t.merged
     if each is None or t.site.kind != "store" or t.site.space == "shared" or sectors <= 0:
         return 0.0
-    if t.lanes * t.site.lane_bytes >= sectors * sector_bytes:
+    if t.lanes * t.site.lane_bytes > MOST * sectors * sector_bytes:
         return 0.0
     return t.lines * each
