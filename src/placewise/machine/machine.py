@@ -72,8 +72,8 @@ class MemoryDetail:
     """L1 only: share of the stores that merge with the store directly before, of the same warp to
     the same sector, and reach the next level with it."""
     partial_store_cycles: float | None = None
-    """L1 only: cycles of an SM for each line of a store that writes at most half of the bytes of its
-    sectors."""
+    """L1 only: cycles of an SM for each line of a store that writes at most half of its sectors'
+    bytes."""
     most_dirty: float | None = None
     """L2 only: share of its sectors that may be dirty."""
     near_bytes: int | None = None
