@@ -46,8 +46,7 @@ FITTED = (
     ("transpose 6", "A100"),
     ("transpose 0", "H100"),
 )
-"""(kernel, machine) of the rows that ``partial_store`` in the files of these machines was fitted
-on."""
+"""(kernel, machine) of the rows that ``partial_store`` in machine files was fitted on."""
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def test_kernels_of_a_module_share_their_code():
 @pytest.mark.parametrize("nvrtc", ["13", "12.9"])
 def test_the_assembler_makes_of_ptx_what_nvrtc_makes(nvrtc, arch):
     needs(nvrtc)
-    kernel = compile_kernel(ALONE, "s.cu", "scale", CompileOptions(arch=arch, nvrtc=nvrtc))
+    kernel = compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(arch=arch, nvrtc=nvrtc))
     made = assemble(kernel.ptx, Target(arch, nvrtc), "s.ptx")
     expected = read_cubin(kernel.cubin, kernel.entry)
     found = read_cubin(made.cubin, kernel.entry)

@@ -9,7 +9,7 @@ from placewise import make_case, predict_time
 from placewise.executor.trace import Site
 from placewise.machine import load_machine
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
-from placewise.model.timeline.scattered_stores import SCATTERED, scattered_cycles
+from placewise.model.timeline.scattered_stores import SCATTERED_STORES, scattered_cycles
 
 A100 = load_machine("A100")
 EACH = next(m.detail.partial_store_cycles for m in A100.memories if m.detail.partial_store_cycles)
@@ -71,9 +71,9 @@ def timed(stored):
 def test_a_plain_transpose_is_limited_by_its_stores_and_a_copy_is_not():
     """512 x 512 / 32 requests of 32 lines each, shared out to 108 SMs."""
     plain, copy = timed("x * 512 + y"), timed("y * 512 + x")
-    assert plain.parts[0].path == SCATTERED
+    assert plain.parts[0].path == SCATTERED_STORES
     assert plain.parts[0].cycles >= 512 * 512 * EACH / 108
     assert plain.total >= plain.parts[0].cycles
     assert plain.parts[0].lines[0][0].endswith(":4")
-    assert SCATTERED not in {part.path for part in copy.parts}
+    assert SCATTERED_STORES not in {part.path for part in copy.parts}
     assert plain.total > 2 * copy.total

@@ -9,7 +9,7 @@ from placewise.advisor.explain.why import count
 from placewise.model import PathTime, Prediction
 from placewise.model.additive import SHARED
 from placewise.model.timeline.limits import CONTENTION, LINE_CONTENTION
-from placewise.model.timeline.scattered_stores import SCATTERED
+from placewise.model.timeline.scattered_stores import SCATTERED_STORES
 
 
 def why_in_words(recommended: Option | None, present: Option) -> str:
@@ -47,7 +47,7 @@ def why_in_words(recommended: Option | None, present: Option) -> str:
 def _in_words(part: str) -> tuple[str, bool]:
     """A part of a predicted time as the subject of a sentence, and whether it stands for several
     things."""
-    if part in (CONTENTION, LINE_CONTENTION, SCATTERED):
+    if part in (CONTENTION, LINE_CONTENTION, SCATTERED_STORES):
         return part, True
     named = {"latency": "latency", "issue": "the issue of instructions"}
     return named.get(part, f"the {part}"), False

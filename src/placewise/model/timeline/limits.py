@@ -18,7 +18,7 @@ from placewise.model.timeline.pace import (
     dram_bytes_per_cycle,
     l2_bytes_per_cycle,
 )
-from placewise.model.timeline.scattered_stores import SCATTERED, scattered_cycles
+from placewise.model.timeline.scattered_stores import SCATTERED_STORES, scattered_cycles
 from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitions
 
 _LINES = 5
@@ -138,11 +138,11 @@ def scattered_limit(run: SimulatedLaunch, machine: Machine, sms: float) -> list[
     for t in run.traffic.sites:
         cycles = scattered_cycles(t, machine, run.traffic.sector_bytes) / sms
         if cycles:
-            terms.append(Term(_array(t), SCATTERED, False, t.lines, cycles))
+            terms.append(Term(_array(t), SCATTERED_STORES, False, t.lines, cycles))
             _add_line(lines, t, cycles)
     if not terms:
         return []
-    return [PathTime(SCATTERED, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
+    return [PathTime(SCATTERED_STORES, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
 
 
 def _array(t: SiteTraffic) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
-SCATTERED = "scattered stores"
+SCATTERED_STORES = "scattered stores"
 MOST = 0.5
 """Share of its sectors' bytes that a scattered store writes at most. For more, as where a row
 begins within a sector, nothing is published."""

@@ -79,13 +79,13 @@ class Row(NamedTuple):
     """Share of its executions that wait for L2."""
     far: float
     """Share of the misses that wait for DRAM."""
+    port: float = 0.0
+    """Least cycles that it occupies the SM's port to L2; more where its bytes need more."""
     line: int = 0
     """Number of the instruction cache line that it lies in."""
     copies: int = 0
     """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
     :data:`AWAIT_COPIES`; 0: nothing."""
-    port: float = 0.0
-    """Least cycles that it occupies the SM's port to L2; more where its bytes need more."""
 
 
 COLUMNS = Row._fields
@@ -258,7 +258,7 @@ def _row(
         number, 1, server, passes * reach.active + IDLE_PASSES * (1.0 - reach.active),
         (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
-        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, port=reach.port,
+        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, reach.port,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from placewise.model.timeline.schedule import AWAIT_COPIES, COLUMNS, COMMIT_COPI
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
 _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
-_LINE, _COPIES, _PORT = range(15, 18)
+_PORT, _LINE, _COPIES = range(15, 18)
 assert len(COLUMNS) == 18
 
 PIPES = 32

@@ -127,7 +127,8 @@ def _copies(state_address: int, warp: int, mask: int, kind: int, pending: int) -
 
     A negative ``pending`` waits for copies that have not been committed, too.
     """
-    words = words_at(words_at(state_address)[at.S_BLOCK])
+    block = words_at(state_address)[at.S_BLOCK]
+    words = words_at(block)
     words[at.B_THREADS_USED] = 1
     for lane in range(at.LANES):
         if not (mask >> lane) & 1:
@@ -139,7 +140,7 @@ def _copies(state_address: int, warp: int, mask: int, kind: int, pending: int) -
             done = words[at.B_COMMITTED + thread] - max(pending, 0)
             if done > words[at.B_COMPLETE + thread]:
                 words[at.B_COMPLETE + thread] = done
-                _keep_wait(words_at(state_address)[at.S_BLOCK], warp, thread, done)
+                _keep_wait(block, warp, thread, done)
 
 
 @compiled

@@ -168,6 +168,35 @@ def _note_race(
 
 
 @compiled
+# Numba passes no dataclass by value at this speed: each number is a parameter of its own.
+def _check_writes(
+    state_address: int,
+    kind: int,
+    cell_address: int,
+    reads_address: int,
+    me: int,
+    now: int,
+    same: bool,
+    window: int,
+    offset: int,
+) -> None:
+    """Note races of the present access with the writes that a cell remembers."""
+    cell = words_at(cell_address)
+    oldest = _oldest(state_address, me, window)
+    if _races(state_address, cell[0], cell[1], me, oldest):
+        _note_race(state_address, kind, cell[0], cell[1], me, now, same, window, offset)
+    if cell[0] & at.HAS_READS == 0:
+        return
+    reads = words_at(reads_address)
+    for n in (at.OTHER_WRITE, at.OTHER_ATOMIC):
+        other, before = reads[n], reads[n + 1]
+        if _races(state_address, other, before, me, oldest) and not _has_seen_all(
+            state_address, cell[0], cell[1], me
+        ):
+            _note_race(state_address, kind, other, before, me, now, same, window, offset)
+
+
+@compiled
 def on_read(
     state_address: int,
     cell_address: int,
@@ -181,17 +210,9 @@ def on_read(
     cell = words_at(cell_address)
     reads = words_at(reads_address)
     oldest = _oldest(state_address, me, window)
-    if _races(state_address, cell[0], cell[1], me, oldest):
-        _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
-    if cell[0] & at.HAS_READS:
-        for n in (at.OTHER_WRITE, at.OTHER_ATOMIC):
-            other, before = reads[n], reads[n + 1]
-            if _races(state_address, other, before, me, oldest) and not _has_seen_all(
-                state_address, cell[0], cell[1], me
-            ):
-                _note_race(
-                    state_address, at.WRITE_READ, other, before, me, now, False, window, offset
-                )
+    _check_writes(
+        state_address, at.WRITE_READ, cell_address, reads_address, me, now, False, window, offset
+    )
     cell[0] |= at.HAS_READS
     for n in (0, 2):
         read = reads[n]
@@ -243,18 +264,11 @@ def on_write(
     """
     cell = words_at(cell_address)
     oldest = _oldest(state_address, me, window)
-    if _races(state_address, cell[0], cell[1], me, oldest):
-        _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
+    _check_writes(
+        state_address, at.WRITE_WRITE, cell_address, reads_address, me, now, same, window, offset
+    )
     reads = words_at(reads_address)
     if cell[0] & at.HAS_READS:
-        for n in (at.OTHER_WRITE, at.OTHER_ATOMIC):
-            other, before = reads[n], reads[n + 1]
-            if _races(state_address, other, before, me, oldest) and not _has_seen_all(
-                state_address, cell[0], cell[1], me
-            ):
-                _note_race(
-                    state_address, at.WRITE_WRITE, other, before, me, now, same, window, offset
-                )
         for n in (0, 2):
             if _races(state_address, reads[n], reads[n + 1], me, oldest):
                 _note_race(
