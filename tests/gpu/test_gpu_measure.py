@@ -11,8 +11,9 @@ from pydantic import TypeAdapter
 from placewise.errors import CaseError
 from placewise.executor.result import Execution
 from placewise.gpu.device import Device, DeviceError
-from placewise.gpu.measure import Options, measure
+from placewise.gpu.measure import measure
 from placewise.gpu.record import read_measurements, write_measurements
+from placewise.gpu.timing import Options
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.launch import ArrayArgument, TextureArgument
 from placewise.rewriter.rewritten import Rewritten

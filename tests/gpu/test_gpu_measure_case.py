@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from fake_driver import FakeDriver
 
-from placewise.gpu.measure import Options
 from placewise.gpu.measure_case import measure_case
+from placewise.gpu.timing import Options
 from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,39 +18,15 @@ from placewise.executor.compare import OutputCheck, compare
 from placewise.executor.result import Execution
 from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
 from placewise.gpu.device import Device, DeviceError, Scope
-from placewise.gpu.record import DeviceInfo, L2State, Measurement, PlacementRecord, Timing
+from placewise.gpu.exclusive import exclusive_use
+from placewise.gpu.record import DeviceInfo, Measurement, PlacementRecord
+from placewise.gpu.timing import Options, time_launches
 from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import compile_cubin, compile_kernel, compiler_version
-from placewise.kernel.launch import ArrayArgument, SurfaceArgument, TextureArgument
+from placewise.kernel.launch import ArrayArgument, Inputs, SurfaceArgument, TextureArgument
 from placewise.kernel.texture import Sampler
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 from placewise.rewriter.rewritten import Rewritten
-
-_BATCH = 50
-"""Launches after which the host waits: few enough to be queued while the GPU is kept busy."""
-_AHEAD_BYTES = 1 << 28
-_AHEAD_TIMES = 16
-"""Memory is overwritten this often before a batch, which takes an H200 (4.8 TB/s) about 1 ms: the
-host queues the batch meanwhile. Without this head start a launch of a few microseconds would be
-over before the next one is queued, and the time between its events would be the host's."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How often and in which state of the L2 cache to time."""
-
-    warmup: int = 3
-    """Launches before the timed ones, for each state of L2."""
-    repeats: int = 20
-    l2: tuple[L2State, ...] = ("warm", "flushed")
-    state_limit_s: float = 2.0
-    """Long kernels are repeated less often, so that the launches of one state stay below this."""
-    time_limit_s: float | None = None
-    """No further placement is begun after this time."""
-
-    def __post_init__(self) -> None:
-        if self.warmup < 0 or self.repeats < 1:
-            raise CaseError("needs at least one repeat and no negative warm-up", where="measure")
 
 
 def measure(
@@ -86,7 +62,7 @@ def measure(
         waiting = list(versions)
         while waiting and not _over(start, options.time_limit_s):
             version = waiting.pop(0)
-            record, lost = _measured(device, version, target, truth, options)
+            record, lost = _measured(device, bus_id, version, target, truth, options)
             records.append(record)
             if progress is not None:
                 progress(record)
@@ -142,14 +118,19 @@ def _info(device: Device, clocks: Clocks, nvrtc: str) -> DeviceInfo:
 
 
 def _measured(
-    device: Device, version: Rewritten, target: Target, truth: Execution, options: Options
+    device: Device,
+    bus_id: str,
+    version: Rewritten,
+    target: Target,
+    truth: Execution,
+    options: Options,
 ) -> tuple[PlacementRecord, bool]:
     """The version's record, and whether the device's context is lost."""
     record = PlacementRecord(version.placement.spaces)
     try:
         case = for_target(version.case, target)
         cubin, entry = compile_cubin(case.source, case.filename, case.kernel, case.options)
-        with Scope(device) as scope:
+        with exclusive_use(bus_id), Scope(device) as scope:
             return _run(scope, case, cubin, entry, truth, options, record), False
     except DeviceError as error:
         return replace(record, error=str(error)), _is_lost(device)
@@ -180,7 +161,7 @@ def _run(
     function = scope.function(module, entry, case.launch.shared_bytes)
     for symbol, data in case.inputs.constants:
         scope.fill_constant(module, symbol, data)
-    parameters, arrays = _parameters(scope, case)
+    parameters, arrays = upload_parameters(scope, case.inputs)
     launch = scope.launcher(function, case.launch, parameters)
     # A kernel that updates in place would compute on its own results from the second launch on.
     updated = [name for name in arrays if name in truth.read and name in truth.written]
@@ -195,7 +176,7 @@ def _run(
     launch()
     device.wait()
     checks = _checked(device, arrays, truth)
-    timings = tuple(_timed(scope, launch, restore, state, options) for state in options.l2)
+    timings = tuple(time_launches(scope, launch, restore, state, options) for state in options.l2)
     attribute = device.cuda.CUfunction_attribute
     return replace(
         record,
@@ -215,15 +196,19 @@ def _run(
 _Arrays = dict[str, tuple[Any, NDArray[np.generic]]]
 
 
-def _parameters(scope: Scope, case: Case) -> tuple[list[NDArray[np.generic]], _Arrays]:
-    """Each parameter's value in an array of its own; device pointer and data of each array."""
-    for holder, _ in case.inputs.pointers:
+def upload_parameters(scope: Scope, inputs: Inputs) -> tuple[list[NDArray[np.generic]], _Arrays]:
+    """Each parameter's value in an array of its own; device pointer and data of each array.
+
+    Raises UnsupportedError for inputs that hold pointers, and for textures that are not plain ones
+    over linear memory.
+    """
+    for holder, _ in inputs.pointers:
         raise UnsupportedError(
             "inputs that hold pointers are not measured on a device", where=f"'{holder}'"
         )
     parameters: list[NDArray[np.generic]] = []
     arrays: _Arrays = {}
-    for argument in case.inputs.arguments:
+    for argument in inputs.arguments:
         if isinstance(argument, ArrayArgument):
             pointer = scope.upload(argument.data)
             arrays[argument.name] = (pointer, argument.data)
@@ -255,55 +240,3 @@ def _checked(device: Device, arrays: _Arrays, truth: Execution) -> tuple[OutputC
         device.call("cuMemcpyDtoH", found.ctypes.data, pointer, found.nbytes)
         checks.append(compare(name, output, found))
     return tuple(checks)
-
-
-def _timed(
-    scope: Scope,
-    launch: Callable[[], None],
-    restore: Callable[[], None],
-    state: L2State,
-    options: Options,
-) -> Timing:
-    """Launches queued without waiting in between, so that the GPU never waits for the host."""
-    device = scope.device
-    repeats = _affordable(scope, launch, restore, options)
-    flush_bytes = 2 * device.attribute("L2_CACHE_SIZE") if state == "flushed" else 0
-    flushed = scope.allocate(flush_bytes) if flush_bytes else None
-    ahead = scope.allocate(_AHEAD_BYTES)
-    pairs = [(scope.event(), scope.event()) for _ in range(repeats)]
-    for first in range(0, repeats, _BATCH):
-        for _ in range(_AHEAD_TIMES):
-            device.call("cuMemsetD32Async", ahead, 0, _AHEAD_BYTES // 4, device.stream)
-        batch = pairs[first : first + _BATCH]
-        for count in range(-options.warmup, len(batch)):
-            restore()
-            if flushed is not None:
-                device.call("cuMemsetD8Async", flushed, count & 0xFF, flush_bytes, device.stream)
-            if count < 0:
-                launch()
-            else:
-                _bracketed(device, launch, *batch[count])
-        device.wait()
-    times = tuple(float(device.call("cuEventElapsedTime", *pair)) for pair in pairs)
-    low, median, high = (float(q) for q in np.percentile(times, (25, 50, 75)))
-    return Timing(state, times, median, (low, high))
-
-
-def _affordable(
-    scope: Scope, launch: Callable[[], None], restore: Callable[[], None], options: Options
-) -> int:
-    """Repeats within the limit of one state, by the time of one launch; at least one."""
-    begin, end = scope.event(), scope.event()
-    restore()
-    _bracketed(scope.device, launch, begin, end)
-    scope.device.wait()
-    once_ms = float(scope.device.call("cuEventElapsedTime", begin, end))
-    if once_ms <= 0:
-        return options.repeats
-    return max(1, min(options.repeats, int(1000 * options.state_limit_s / once_ms)))
-
-
-def _bracketed(device: Device, launch: Callable[[], None], begin: Any, end: Any) -> None:
-    device.call("cuEventRecord", begin, device.stream)
-    launch()
-    device.call("cuEventRecord", end, device.stream)

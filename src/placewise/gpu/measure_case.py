@@ -10,8 +10,9 @@ from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
 from placewise.executor import execute
 from placewise.gpu.device import Device
-from placewise.gpu.measure import Options, for_target, measure
+from placewise.gpu.measure import for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
+from placewise.gpu.timing import Options
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.check_launch import check_launch
