@@ -65,7 +65,9 @@ def _median_of_alone(cupy: Any, launch: Callable[[], object]) -> float:
 
 def _of_beginner(cupy: Any, name: str, cache: Path) -> Tuned:
     case = next(b for b in BEGINNERS if b.name == name).case(0)
-    raw = cupy.RawKernel(case.source, case.kernel, ("--std=c++17",))
+    # CuPy looks kernels up by their plain names.
+    source = case.source.replace("__global__", 'extern "C" __global__')
+    raw = cupy.RawKernel(source, case.kernel, ("--std=c++17",))
     tuned = tune(raw, cache=cache, patience=90.0)
     grid, block = case.launch.grid, case.launch.block
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from placewise.advisor.forms.legal_placements import legal_placements
 from placewise.choose import Legality, legal_spaces
@@ -23,6 +27,12 @@ from placewise.machine import Machine
 from placewise.machine.device_machine import machine_for
 from placewise.rewriter.rewrite import rewrite
 from placewise.rewriter.rewritten import Rewritten
+from placewise.space import Placement
+
+MOST_COMBINATIONS = 512
+"""Most combinations of spaces all of which are measured where they are legal."""
+MOST = 200
+"""Placements that are measured of a kernel with more combinations."""
 
 
 def measure_case(
@@ -34,7 +44,8 @@ def measure_case(
     driver: Any = None,
     progress: Callable[[PlacementRecord], None] | None = None,
 ) -> Measurement:
-    """Every placement of ``case`` that is legal on ``machine``, the present one first.
+    """Every placement of ``case`` that is legal on ``machine``, the present one first; of kernels
+    with very many, some (:func:`placements_to_measure`).
 
     ``machine`` decides what is legal; left out, it is the bundled one that is nearest to the GPU.
     Placements that lower occupancy count as legal here: what they cost is to be found out.
@@ -70,11 +81,44 @@ def measure_case(
     )
 
 
+def placements_to_measure(legality: Legality) -> Iterator[Placement]:
+    """Every legal placement, the present one first. Of kernels with more than ``MOST_COMBINATIONS``
+    combinations of spaces: the present placement, every legal move of one array, and others drawn
+    at random with a fixed seed, ``MOST`` in all."""
+    spaces = [legality.searched(array) for array in legality.arrays]
+    if math.prod(map(len, spaces)) <= MOST_COMBINATIONS:
+        yield from legal_placements(legality)
+        return
+    present = legality.present
+    yielded = {present.spaces}
+    yield present
+    random = np.random.default_rng(0)
+    single = (
+        tuple((a, space if a == array else now) for a, now in present.spaces)
+        for array, of_array in zip(legality.arrays, spaces, strict=True)
+        for space in of_array
+    )
+    drawn = (
+        tuple(
+            (a, of[random.integers(len(of))]) for a, of in zip(legality.arrays, spaces, strict=True)
+        )
+        for _ in range(MOST_COMBINATIONS)
+    )
+    for chosen in chain(single, drawn):
+        placement = Placement(chosen)
+        if chosen in yielded or legality.fits(placement) is not None:
+            continue
+        yielded.add(chosen)
+        yield placement
+        if len(yielded) == MOST:
+            return
+
+
 def legal_versions(
     case: Case, machine: Machine, view: SourceView, legality: Legality
 ) -> Iterator[Rewritten]:
-    """Every placement that fits, written out; one that cannot be written is left out."""
-    for placement in legal_placements(legality):
+    """The placements to measure, written out; one that cannot be written is left out."""
+    for placement in placements_to_measure(legality):
         try:
             yield rewrite(case, placement, machine, view)
         except UnsupportedError:
