@@ -89,6 +89,29 @@ def test_textures_and_constants_of_each_launch(placed):
     assert placed.tuned.report().tuned_launches == 3
 
 
+def test_the_same_launch_again_takes_the_short_way(placed, monkeypatch):
+    """Arrays at the same places are launched on again, whatever they hold by then, until a launch
+    is compared; a zero of another sign is another launch."""
+    rng = np.random.default_rng(0)
+    x, w = (GpuArray(placed.driver, rng.random(32, dtype=t)) for t in (np.float32, np.float64))
+    long_ways = []
+    launch = placed.tuned._tuner.launch
+    monkeypatch.setattr(
+        placed.tuned._tuner, "launch", lambda call: long_ways.append(call) or launch(call)
+    )
+    for n in range(1, 20):
+        factor = np.float32(-0.0 if n == 19 else 0.0 if n > 9 else 7)
+        content = np.frombuffer(placed.driver.find(x.array.address, 128), np.float32)
+        content[:] = rng.random(32)
+        expected = factor * content[::-1].astype(np.float64) + w.get().astype(np.float32)
+        placed.tuned((1,), (32,), (x, w, placed.out, factor))
+        placed.check(expected)
+    # The first launch, which chooses; the second; the compared ones; and each other factor.
+    assert len(long_ways) == len({1, 2, 4, 10, 16, 19})
+    report = placed.tuned.report()
+    assert (report.launches, report.tuned_launches) == (19, 16)
+
+
 def test_trying_a_form_leaves_the_programs_arrays_alone(placed):
     """What was compared is the original's result; the form ran on copies."""
     expected = placed.launch(0)

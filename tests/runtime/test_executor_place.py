@@ -64,7 +64,7 @@ def test_form_reads_the_arrays_of_each_launch():
         outputs = dict(place.attempt(ready, call(x, w, y, np.float32(3)), before))
         assert not y.any()
         np.testing.assert_array_equal(outputs[2], expected)
-        place.launch(ready, call(x, w, y, np.float32(3)))
+        place.launcher(ready, call(x, w, y, np.float32(3)))()
         np.testing.assert_array_equal(y, expected)
         np.testing.assert_allclose(expected, 3 * x[::-1] + w, rtol=1e-6)
 
@@ -124,6 +124,6 @@ def test_arrays_that_share_a_constant_buffer_are_filled_at_each_launch():
             Call(case.launch, tuple(read_value(v) for v in (a, b, out, n))) for out in (y, expected)
         )
         place.run_original(made_by_original, original)
-        place.launch(ready, made)
+        place.launcher(ready, made)()
         assert y.any()
         assert y.tobytes() == expected.tobytes()

@@ -108,7 +108,7 @@ def test_a_form_with_pieces_on_the_executor(relaid):
     outputs = dict(place.attempt(ready, calls[1], place.snapshot(calls[1], original)))
     assert outputs[0].tobytes() == one[0].tobytes()
     assert other[0].tobytes() != one[0].tobytes()
-    place.launch(ready, calls[1])
+    place.launcher(ready, calls[1])()
     assert other[0].tobytes() == one[0].tobytes()
 
 

@@ -205,7 +205,7 @@ def test_a_version_that_fails_gives_way_to_the_original(chosen_before, assignmen
     def fail(*_):
         raise ExecutionError("trapped")
 
-    monkeypatch.setattr(ExecutorPlace, "launch", fail)
+    monkeypatch.setattr(ExecutorPlace, "launcher", lambda *_: fail)
     assignment.label[:] = -1
     tuned(*assignment.launch)
     np.testing.assert_array_equal(assignment.label, assignment.truth())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from placewise.kernel.cases.make_case import dims
 from placewise.kernel.launch import Launch
 from placewise.runtime.launches.call import Call
 from placewise.runtime.launches.doubt import DoubtError
+from placewise.runtime.launches.fingerprint import fingerprint
 from placewise.runtime.launches.values import ArrayValue, read_value
 from placewise.runtime.report import TuneReport
 from placewise.runtime.tuner import Tuner
@@ -57,6 +58,9 @@ class Tuned(ABC):
         A launch that is not a plain launch with arrays and numbers goes to the user's library
         directly. Raises CaseError where there is no such library.
         """
+        known = _fingerprint(grid, block, shared_bytes, stream, arguments)
+        if known is not None and self._tuner.repeat(known):
+            return None
         try:
             values = tuple(read_value(a) for a in arguments)
         except DoubtError as error:
@@ -66,7 +70,7 @@ class Tuned(ABC):
             return original()
         if original is None or not self._library_launches(values):
             launch = Launch(dims("grid", grid), dims("block", block), int(shared_bytes or 0))
-            return self._tuner.launch(Call(launch, values, None, stream_handle(stream)))
+            return self._tuner.launch(Call(launch, values, None, stream_handle(stream), known))
         try:
             # Arguments that Placewise does not understand are left to the library.
             launch = Launch(dims("grid", grid), dims("block", block), int(shared_bytes or 0))
@@ -77,7 +81,7 @@ class Tuned(ABC):
         if not any(isinstance(v, ArrayValue) and v.on_device for v in values):
             self._tuner.doubt("no array is on a GPU")
             return original()
-        return self._tuner.launch(Call(launch, values, original, handle))
+        return self._tuner.launch(Call(launch, values, original, handle, known))
 
 
 class TunedRaw(Tuned):
@@ -201,6 +205,16 @@ def stream_handle(stream: Any) -> int:
         if found is not None:
             return int(getattr(found, "value", found) or 0)
     raise TypeError(f"a {type(stream).__name__} is not a stream")
+
+
+def _fingerprint(
+    grid: Any, block: Any, shared_bytes: Any, stream: Any, arguments: Sequence[Any]
+) -> Hashable | None:
+    try:
+        return fingerprint(grid, block, shared_bytes, stream_handle(stream), arguments)
+    except (TypeError, ValueError):
+        # What the stream is will be found out by whoever launches.
+        return None
 
 
 def _is_for_gpu(values: Sequence[object]) -> bool:

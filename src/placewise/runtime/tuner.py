@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +39,8 @@ from placewise.runtime.stopwatch import Overhead, Stopwatch
 
 MOST_KEYS = 1 << 16
 """Most different sets of scalar values that are remembered."""
+MOST_REPEATS = 1 << 10
+"""Most launches that are remembered so that they can be repeated with little work."""
 
 
 ProfileFunction = Callable[[Dim3, Dim3, Snapshot], Mapping[str, Any]]
@@ -91,6 +93,15 @@ class _Family:
     """The class for which a choice was made last."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Repeat:
+    """A launch of a form that may be repeated while the form is the one of its class."""
+
+    of: _Class
+    ready: Ready
+    launch: Callable[[], None]
+
+
 class Tuner:
     """Launches one kernel. Safe to use from several threads: no launch waits for a choice that
     another thread is making; the original runs until the choice is made."""
@@ -111,6 +122,8 @@ class Tuner:
         family."""
         self._chosen: list[_Class] = []
         self._families: dict[str, _Family] = {}
+        self._repeats: dict[Hashable, _Repeat] = {}
+        """Launches of forms, by fingerprint."""
         self._doubts: dict[str, int] = {}
         """Number of launches of the original outside of any class, by reason."""
         self._compilation = 0.0
@@ -130,6 +143,29 @@ class Tuner:
         if is_first:
             return self._first(call, where, facts, found)
         return self._later(call, where, found, time.perf_counter() - start)
+
+    def repeat(self, known: Hashable) -> bool:
+        """Launch what an earlier call with the fingerprint ``known`` launched, which skips most of
+        the work of :meth:`launch`. Returns whether it did: False where there was no such call, the
+        choice has changed, or this launch is to be compared with the original."""
+        start = time.perf_counter()
+        repeat = self._repeats.get(known)
+        if repeat is None:
+            return False
+        found = repeat.of
+        with self._lock:
+            if found.ready is not repeat.ready or _is_compared(found.launches + 1):
+                return False
+        seconds = time.perf_counter() - start
+        try:
+            repeat.launch()
+        except DoubtError:
+            return False
+        with self._lock:
+            found.launches += 1
+            found.tuned += 1
+            found.overhead += Overhead(lookups=seconds)
+        return True
 
     def doubt(self, reason: str) -> None:
         """Count a launch of the original, with the reason."""
@@ -256,7 +292,8 @@ class Tuner:
         if _is_compared(number):
             return self._compare(call, where, found, ready)
         try:
-            where.place.launch(ready, call)
+            launch = where.place.launcher(ready, call)
+            launch()
         except DoubtError:
             return self._run_original(call, where)
         except Exception as error:
@@ -267,6 +304,10 @@ class Tuner:
             return self._run_original(call, where)
         with self._lock:
             found.tuned += 1
+            if call.fingerprint is not None:
+                if len(self._repeats) >= MOST_REPEATS:
+                    self._repeats.clear()
+                self._repeats[call.fingerprint] = _Repeat(found, ready, launch)
         return None
 
     def _compare(self, call: Call, where: Where, found: _Class, ready: Ready) -> Any:

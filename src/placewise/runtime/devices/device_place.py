@@ -4,7 +4,7 @@ memory."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -128,7 +128,7 @@ class DevicePlace:
                 )  # fmt: skip
                 ready = self._load(form, kernel, kernel)
                 self._originals[id(kernel)] = ready
-        self._launch(ready, call.launch, _values(call, kernel), call.stream, self._scope)
+        self._queued(ready, call.launch, _values(call, kernel), call.stream, self._scope)()
 
     def prepare(self, form: Form, original: Kernel) -> Ready:
         """Compile a form and load its module."""
@@ -145,7 +145,7 @@ class DevicePlace:
                 _Array(int(scope.upload(v)), v.shape, v.dtype) if isinstance(v, np.ndarray) else v
                 for v in before
             ]
-            self._launch(ready, _of_form(call.launch, ready.form), copies, call.stream, scope)
+            self._queued(ready, _of_form(call.launch, ready.form), copies, call.stream, scope)()
             self.device.call("cuStreamSynchronize", call.stream)
             found = tuple(
                 (n, self._download(v)) for n, v in enumerate(copies) if isinstance(v, _Array)
@@ -155,13 +155,19 @@ class DevicePlace:
         ready.loaded.stream = None
         return found
 
-    def launch(self, ready: Ready, call: Call) -> None:
-        """Queue a form in place of the original. Raises DoubtError, before anything is queued,
-        where the form cannot be used for this call, and DeviceError."""
-        self._enter(call.stream, recorded=True)
+    def launcher(self, ready: Ready, call: Call) -> Callable[[], None]:
+        """A function that queues a form in place of the original. Raises DoubtError, before
+        anything is queued, where the form cannot be used for this call, and DeviceError."""
+        stream = call.stream
+        self._enter(stream, recorded=True)
         values = _values(call, ready.original)
-        launch = _of_form(call.launch, ready.form)
-        self._launch(ready, launch, values, call.stream, None)
+        queue = self._queued(ready, _of_form(call.launch, ready.form), values, stream, None)
+
+        def launch() -> None:
+            self._enter(stream, recorded=True)
+            queue()
+
+        return launch
 
     def _enter(self, stream: int, *, recorded: bool = False) -> None:
         """Make the GPU's context current if this thread has none. Raises DoubtError if it has
@@ -210,50 +216,57 @@ class DevicePlace:
         loaded.changed = frozenset(pieces[n].argument for n in written)
 
     # One parameter for each part of a launch.
-    def _launch(
+    def _queued(
         self,
         ready: Ready,
         launch: Launch,
         values: Sequence[_Array | np.generic],
         stream: int,
         scope: Scope | None,
-    ) -> None:
-        """Queue a form. Its textures are destroyed with ``scope``, or with the form if ``scope`` is
-        None."""
+    ) -> Callable[[], None]:
+        """A function that queues a form with ``values``. Its textures are destroyed with ``scope``,
+        or with the form if ``scope`` is None."""
         form, loaded = ready.form, ready.loaded
-        passing = ready.kernel.passing
         with loaded.lock:
-            if (form.constants or form.pieces) and loaded.stream not in (None, stream):
-                raise DoubtError("its constants or pieces are in use by launches on another stream")
-            parameters: list[NDArray[Any]] = []
-            for parameter in form.parameters:
-                if isinstance(parameter, Texels):
-                    parameters.append(self._texture(parameter, values, loaded, scope))
-                elif isinstance(parameter, Piece):
-                    parameters.append(np.array([loaded.pieces[parameter]], np.uint64))
-                else:
-                    how = None if passing is None else passing[parameter]
-                    parameters += _bytes(values[parameter], how)
-            for symbol, at, number in form.constants:
-                address, size = loaded.symbols[symbol]
-                array = values[number]
-                assert isinstance(array, _Array)
-                if at + array.nbytes > size:
+            parameters = self._parameters(ready, values, scope)
+        constants = [_into_constant(loaded.symbols[c[0]], c, values) for c in form.constants]
+        fields = [(cut, _address(values[cut.argument])) for cut in loaded.fields]
+        owned = bool(form.constants or form.pieces)
+
+        def queue() -> None:
+            with loaded.lock:
+                if owned and loaded.stream not in (None, stream):
                     raise DoubtError(
-                        f"{symbol} holds {size - at} bytes from byte {at} on, the array "
-                        f"{array.nbytes}"
+                        "its constants or pieces are in use by launches on another stream"
                     )
-                self.device.call(
-                    "cuMemcpyDtoDAsync", int(address) + at, array.address, array.nbytes, stream
-                )
-            loaded.stream = stream
-            copy = partial(self._queue, self._copy, stream)
-            for cut in loaded.fields:
-                queue_copy(copy, _address(values[cut.argument]), cut, back=False)
-            self._queue(loaded.function, stream, launch, parameters)
-            for cut in loaded.fields:
-                if cut.argument in loaded.changed:
-                    queue_copy(copy, _address(values[cut.argument]), cut, back=True)
+                loaded.stream = stream
+                for to, source, size in constants:
+                    self.device.call("cuMemcpyDtoDAsync", to, source, size, stream)
+                copy = partial(self._queue, self._copy, stream)
+                for cut, address in fields:
+                    queue_copy(copy, address, cut, back=False)
+                self._queue(loaded.function, stream, launch, parameters)
+                for cut, address in fields:
+                    if cut.argument in loaded.changed:
+                        queue_copy(copy, address, cut, back=True)
+
+        return queue
+
+    def _parameters(
+        self, ready: Ready, values: Sequence[_Array | np.generic], scope: Scope | None
+    ) -> list[NDArray[Any]]:
+        """The kernel's parameters, each as an array with its value."""
+        loaded, passing = ready.loaded, ready.kernel.passing
+        parameters: list[NDArray[Any]] = []
+        for parameter in ready.form.parameters:
+            if isinstance(parameter, Texels):
+                parameters.append(self._texture(parameter, values, loaded, scope))
+            elif isinstance(parameter, Piece):
+                parameters.append(np.array([loaded.pieces[parameter]], np.uint64))
+            else:
+                how = None if passing is None else passing[parameter]
+                parameters += _bytes(values[parameter], how)
+        return parameters
 
     def _queue(
         self, function: Any, stream: int, launch: Launch, parameters: list[NDArray[Any]]
@@ -317,6 +330,24 @@ def _values(call: Call, kernel: Kernel) -> list[_Array | np.generic]:
         else typed_scalar(v, kernel, n)
         for n, v in enumerate(call.values)
     ]
+
+
+def _into_constant(
+    symbol: tuple[Any, int],
+    constant: tuple[str, int, int],
+    values: Sequence[_Array | np.generic],
+) -> tuple[int, int, int]:
+    """Destination, source and bytes of the copy of an array into constant memory. ``symbol`` has
+    the address and bytes of ``constant``: its name, the place in it, and the array's number."""
+    address, size = symbol
+    name, at, number = constant
+    array = values[number]
+    assert isinstance(array, _Array)
+    if at + array.nbytes > size:
+        raise DoubtError(
+            f"{name} holds {size - at} bytes from byte {at} on, the array {array.nbytes}"
+        )
+    return int(address) + at, array.address, array.nbytes
 
 
 def _address(value: _Array | np.generic) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +54,10 @@ class ExecutorPlace:
         _launch(ready.kernel, _of_form(call.launch, ready.form), copies, ready.form)
         return tuple((n, c) for n, c in enumerate(copies) if isinstance(c, np.ndarray))
 
-    def launch(self, ready: Ready, call: Call) -> None:
-        """Launch a form in place of the original."""
+    def launcher(self, ready: Ready, call: Call) -> Callable[[], None]:
+        """A function that launches a form in place of the original."""
         launch = _of_form(call.launch, ready.form)
-        self._run(ready.kernel, launch, call, ready.form, ready.original)
+        return partial(self._run, ready.kernel, launch, call, ready.form, ready.original)
 
     def _run(
         self, kernel: Kernel, launch: Launch, call: Call, form: Form | None, original: Kernel

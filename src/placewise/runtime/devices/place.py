@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,9 +51,11 @@ class Place(Protocol):
         """Run a form on copies of ``before``; the user's arrays do not change. Returns (argument,
         content afterwards) of every array."""
 
-    def launch(self, ready: Ready, call: Call) -> None:
-        """Launch a form in place of the original. Raises DoubtError, before anything is launched,
-        where the form cannot be used for this call."""
+    def launcher(self, ready: Ready, call: Call) -> Callable[[], None]:
+        """A function that launches a form in place of the original. On a GPU it may be called again
+        for every call with the fingerprint of ``call``, and keeps none of its arrays alive. Both
+        this method and the function raise DoubtError, before anything is launched, where the form
+        cannot be used for this call."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,9 @@ class Call:
     """Launches the original with the user's library; None where Placewise itself must launch it."""
     stream: int = 0
     """CUDA handle of the stream; not used on the executor."""
+    fingerprint: Hashable | None = None
+    """The same for all launches that do the same
+    (:func:`placewise.runtime.launches.fingerprint.fingerprint`); None where that is not known."""
 
     @property
     def arrays(self) -> tuple[tuple[int, ArrayValue], ...]:
