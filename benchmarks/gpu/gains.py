@@ -32,8 +32,8 @@ from placewise.space import Placement
 
 NO_GPU = 3
 """Exit status where there is no GPU."""
-SECONDS = 12.0
-"""At most so long on the GPU for one kernel."""
+OPTIONS = Options(time_limit_s=12.0)
+ONCE = Options(warmup=0, repeats=1, l2=())
 app = typer.Typer(add_completion=False)
 
 
@@ -82,7 +82,9 @@ def predicted(kernel: str, machine: str) -> PredictedGain | None:
     )
 
 
-def measured(gain: PredictedGain, machine: str, ordinal: int) -> Measurement:
+def measured(
+    gain: PredictedGain, machine: str, ordinal: int, options: Options = OPTIONS
+) -> Measurement:
     """The present form and the chosen one on GPU ``ordinal``, in this order. Raises DeviceError
     where there is no GPU."""
     kernel = next(b for b in BEGINNERS if b.name == gain.kernel)
@@ -92,7 +94,7 @@ def measured(gain: PredictedGain, machine: str, ordinal: int) -> Measurement:
     known = load_machine(machine)
     placements = (Placement(gain.spaces), Placement(gain.chosen, gain.chunk))
     versions = [rewrite(case, placement, known, view) for placement in placements]
-    return measure(case, versions, ordinal=ordinal, options=Options(time_limit_s=SECONDS))
+    return measure(case, versions, ordinal=ordinal, options=options)
 
 
 def figures(gain: PredictedGain, measurement: Measurement) -> list[Figure]:
@@ -103,7 +105,7 @@ def figures(gain: PredictedGain, measurement: Measurement) -> list[Figure]:
         return [Figure(f"{name}: measured", str(why), "", "measured", False)]
     present, chosen = measurement.records
     found = [
-        Figure(f"{name}: outputs are the executor's", _same(chosen), "", "all", chosen.identical)
+        Figure(f"{name}: outputs are the original's", _same(chosen), "", "all", chosen.identical)
     ]
     for before, after in zip(present.timings, chosen.timings, strict=True):
         ratio = before.median_ms / after.median_ms
@@ -161,21 +163,26 @@ def measure_all(
     file: Annotated[Path, typer.Argument(help="What `predict` wrote.")],
     folder: Annotated[Path, typer.Argument(help="Where the figures go.")],
     device: Annotated[int, typer.Option(help="Number of the GPU.")] = 0,
+    once: Annotated[
+        bool,
+        typer.Option(help="For a profiler: launch the kernel, it again, and the chosen form once."),
+    ] = False,
 ) -> None:
     """Time the predicted placements beside the present ones. Status 3: there is no GPU."""
     machine, rows = read_predictions(file)
     found: list[Figure] = []
     for row in rows:
         try:
-            done = measured(row, machine, device)
+            done = measured(row, machine, device, ONCE if once else OPTIONS)
         except DeviceError as error:
             print(f"benchmarks/gpu: {error.message}", file=sys.stderr)
             raise typer.Exit(NO_GPU) from None
         except PlacewiseError as error:
             found.append(Figure(f"{row.kernel}: measured", str(error), "", "measured", False))
             continue
-        found += figures(row, done)
-        _write(folder, done, found)
+        if not once:
+            found += figures(row, done)
+            _write(folder, done, found)
     right = [f for f in found if f.unit == "times as fast"]
     print(f"{sum(f.holds for f in right)} of {len(right)} gains in the predicted interval")
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,8 +39,9 @@ from placewise.kernel.frontends.nvrtc import compile_cubin, compiler_version
 OWN = Path(__file__).parent / "kernels"
 NO_GPU = 3
 """Exit status where there is no GPU."""
-PIECES = {1: 16384, 2: 11520, 4: 8192, 8: 5632, 16: 4096}
-"""Bytes of a piece, and pieces in a row of the matrix, so that all matrices have about 256 MB."""
+PIECES = {1: (16384,), 2: (11520,), 4: (8192, 2048), 8: (5632, 1536), 16: (4096, 1024)}
+"""Bytes of a piece, and pieces in a row of the matrices: of about 256 MB, and of 16 MB, which L2
+holds."""
 BLOCKS = {
     1: ((32, 8),),
     2: ((32, 8), (16, 16)),
@@ -74,12 +76,12 @@ def configurations() -> Iterator[tuple[Path, dict[str, int]]]:
                 {name: int(value) for name, value in one.configuration},
             )
     for size, blocks in BLOCKS.items():
-        for form in FORMS:
+        for rows, form in product(PIECES[size], FORMS):
             for x, y in blocks if form else blocks[:1]:
                 yield (
                     OWN / "pieces.toml",
                     {
-                        **{"form": form, "piece_bytes": size, "rows": PIECES[size]},
+                        **{"form": form, "piece_bytes": size, "rows": rows},
                         **{"block_x": x, "block_y": y},
                     },
                 )

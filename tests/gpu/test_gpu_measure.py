@@ -166,10 +166,11 @@ def test_times_are_between_the_events_around_each_launch():
     driver = FakeDriver(KERNELS, milliseconds=lambda entry: next(costs))
     (record,) = measured(version(), driver=driver, l2=("warm",)).records
     (timing,) = record.timings
-    # One launch is checked, one tells how many repeats are affordable, two warm up.
-    assert timing.times_ms == (5, 6, 7, 8, 9)
-    assert timing.median_ms == 7
-    assert timing.quartiles_ms == (6, 8)
+    # The original is launched, then the version: one launch is checked, one tells how many repeats
+    # are affordable, two warm up.
+    assert timing.times_ms == (6, 7, 8, 9, 10)
+    assert timing.median_ms == 8
+    assert timing.quartiles_ms == (7, 9)
 
 
 def test_long_kernels_are_repeated_less_often():
@@ -193,7 +194,7 @@ def test_many_repeats_come_in_batches_that_each_warm_up():
     driver = FakeDriver(KERNELS, milliseconds=lambda entry: next(costs) / 1000)
     (record,) = measured(version(), driver=driver, l2=("warm",), repeats=60).records
     times = np.round(1000 * np.array(record.timings[0].times_ms))
-    np.testing.assert_array_equal(times, np.r_[5:55, 57:67])
+    np.testing.assert_array_equal(times, np.r_[6:56, 58:68])
 
 
 def test_updated_arrays_start_anew_before_each_launch():
@@ -205,7 +206,7 @@ def test_updated_arrays_start_anew_before_each_launch():
 
     signature, _ = KERNELS["updatePK"]
     measured(version(), driver=FakeDriver({"updatePK": (signature, run)}))
-    assert len(seen) == 1 + 2 * (1 + 2 + 5)
+    assert len(seen) == 1 + 1 + 2 * (1 + 2 + 5)
     assert all(np.array_equal(y, Y) for y in seen)
 
 
@@ -214,6 +215,16 @@ def test_wrong_results_are_counted_in_last_places():
     (check,) = record.outputs
     assert not record.identical
     assert (check.array, check.different, check.elements, check.max_ulp) == ("y", N, N, 1)
+
+
+def test_versions_are_compared_with_the_original_on_the_gpu():
+    """A GPU whose original differs from the executor: not its versions' fault."""
+    signature, _ = KERNELS["updatePK"]
+    driver = FakeDriver({"updatePK": (signature, run_wrong)})
+    result = measured(version(), driver=driver)
+    assert result.records[0].identical
+    (check,) = result.executor
+    assert (check.array, check.different, check.max_ulp) == ("y", N, 1)
 
 
 def test_dynamic_shared_memory_is_asked_for():
@@ -282,8 +293,8 @@ def test_data_file_round_trip(tmp_path):
     assert read_measurements(path) == (result,)
     document = TypeAdapter(DOCUMENTS["placewise-measurements"])
     document.validate_json(path.read_text(), strict=True)
-    path.write_text('{"schema": "placewise-measurements", "schema_version": 2}')
-    with pytest.raises(Exception, match="version 1"):
+    path.write_text('{"schema": "placewise-measurements", "schema_version": 1}')
+    with pytest.raises(Exception, match="version 2"):
         read_measurements(path)
 
 

@@ -17,7 +17,9 @@ __device__ bool is_odd(Piece piece) {
     return ((const unsigned char *)&piece)[0] & 1;
 }
 
-__global__ void pieces(const Piece *in, Piece *out) {
+__global__ void pieces(const void *from, void *to) {
+    const Piece *in = (const Piece *)from;
+    Piece *out = (Piece *)to;
     int x = blockIdx.x * blockDim.x + threadIdx.x;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
 #if FORM == 0

@@ -1,11 +1,11 @@
-"""Times a case's placements on a real GPU and checks their outputs against the executor's."""
+"""Times a case's placements on a real GPU and checks their outputs against the original's."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -41,8 +41,9 @@ def measure(
 ) -> Measurement:
     """Every version compiled for GPU ``ordinal``, its outputs checked, its launches timed.
 
-    ``case`` is the original, whose execution on the CPU (``expected``, run here where it is not
-    given) is the truth for all versions. A version that the compiler or the driver refuses is
+    ``case`` is the original. It is launched first: all versions must leave the same outputs, bit
+    for bit, and its own are compared with those of its execution on the CPU (``expected``, run here
+    where it is not given). A version that the compiler or the driver refuses is
     recorded with its error; after a fault that costs the context, what follows is left out.
     ``driver`` stands in for the driver bindings in tests.
 
@@ -58,11 +59,14 @@ def measure(
         clocks = read_clocks if driver is None else _no_clocks
         bus_id = device.bus_id
         info = _info(device, clocks(bus_id), original.options.nvrtc)
+        expected_outputs, checks = _reference(device, bus_id, original, truth)
         records: list[PlacementRecord] = []
         waiting = list(versions)
         while waiting and not _over(start, options.time_limit_s):
             version = waiting.pop(0)
-            record, lost = _measured(device, bus_id, version, target, truth, options)
+            case_here = for_target(version.case, target)
+            record = PlacementRecord(version.placement.spaces)
+            record, lost = _measured(device, bus_id, case_here, expected_outputs, options, record)
             records.append(record)
             if progress is not None:
                 progress(record)
@@ -80,6 +84,7 @@ def measure(
             repeats=options.repeats,
             records=tuple(records),
             left_out=len(waiting),
+            executor=checks,
         )
 
 
@@ -117,21 +122,57 @@ def _info(device: Device, clocks: Clocks, nvrtc: str) -> DeviceInfo:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """What a version must compute."""
+
+    outputs: dict[str, NDArray[np.generic]]
+    """Arrays that the kernel writes, as they are afterwards."""
+    updated: frozenset[str]
+    """Those that it reads, too: without being restored they would differ from launch to launch."""
+
+
+def _reference(
+    device: Device, bus_id: str, original: Case, truth: Execution
+) -> tuple[_Expected, tuple[OutputCheck, ...]]:
+    """What the original computes on this GPU, and how far that is from what the executor computed.
+
+    Special functions (square roots, exponentials, sines …) are approximations of the hardware, and
+    the executor's may differ in the last places. Where the original cannot be launched, the
+    executor's outputs are expected.
+    """
+    by_executor = {name: data for name, data in truth.outputs if name in truth.written}
+    expected = _Expected(by_executor, truth.read & truth.written)
+    try:
+        cubin, entry = compile_cubin(
+            original.source, original.filename, original.kernel, original.options
+        )
+        with exclusive_use(bus_id), Scope(device) as scope:
+            loaded = _load(scope, original, cubin, entry)
+            loaded.launch()
+            device.wait()
+            outputs = _downloaded(device, loaded.arrays, expected)
+    except PlacewiseError:
+        # The record of the version in question says what is wrong.
+        return expected, ()
+    checks = tuple(compare(name, data, outputs[name]) for name, data in by_executor.items())
+    return replace(expected, outputs=outputs), checks
+
+
 def _measured(
     device: Device,
     bus_id: str,
-    version: Rewritten,
-    target: Target,
-    truth: Execution,
+    case: Case,
+    expected: _Expected,
     options: Options,
+    record: PlacementRecord,
 ) -> tuple[PlacementRecord, bool]:
-    """The version's record, and whether the device's context is lost."""
-    record = PlacementRecord(version.placement.spaces)
+    """``record`` with what was measured of ``case``, and whether the device's context is lost."""
     try:
-        case = for_target(version.case, target)
         cubin, entry = compile_cubin(case.source, case.filename, case.kernel, case.options)
         with exclusive_use(bus_id), Scope(device) as scope:
-            return _run(scope, case, cubin, entry, truth, options, record), False
+            loaded = _load(scope, case, cubin, entry)
+            return _timed(scope, loaded, expected, options, record), False
     except DeviceError as error:
         return replace(record, error=str(error)), _is_lost(device)
     except PlacewiseError as error:
@@ -147,25 +188,30 @@ def _is_lost(device: Device) -> bool:
     return False
 
 
-def _run(
-    scope: Scope,
-    case: Case,
-    cubin: bytes,
-    entry: str,
-    truth: Execution,
-    options: Options,
-    record: PlacementRecord,
-) -> PlacementRecord:
-    device = scope.device
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """A version on the device, ready to be launched."""
+
+    case: Case
+    function: Any
+    launch: Callable[[], None]
+    arrays: _Arrays
+
+
+def _load(scope: Scope, case: Case, cubin: bytes, entry: str) -> _Loaded:
     module = scope.module(cubin)
     function = scope.function(module, entry, case.launch.shared_bytes)
     for symbol, data in case.inputs.constants:
         scope.fill_constant(module, symbol, data)
     parameters, arrays = upload_parameters(scope, case.inputs)
-    launch = scope.launcher(function, case.launch, parameters)
-    # A kernel that updates in place would compute on its own results from the second launch on.
-    updated = [name for name in arrays if name in truth.read and name in truth.written]
-    originals = {name: data for name, (_, data) in arrays.items() if name in updated}
+    return _Loaded(case, function, scope.launcher(function, case.launch, parameters), arrays)
+
+
+def _timed(
+    scope: Scope, loaded: _Loaded, expected: _Expected, options: Options, record: PlacementRecord
+) -> PlacementRecord:
+    device, arrays = scope.device, loaded.arrays
+    originals = {name: data for name, (_, data) in arrays.items() if name in expected.updated}
     copies = {name: scope.upload(data) for name, data in originals.items()}
 
     def restore() -> None:
@@ -173,23 +219,24 @@ def _run(
             pointer, data = arrays[name]
             device.call("cuMemcpyDtoDAsync", pointer, copy, data.nbytes, device.stream)
 
-    launch()
+    loaded.launch()
     device.wait()
-    checks = _checked(device, arrays, truth)
-    timings = tuple(time_launches(scope, launch, restore, state, options) for state in options.l2)
-    attribute = device.cuda.CUfunction_attribute
+    found = _downloaded(device, arrays, expected)
+    checks = tuple(compare(name, data, found[name]) for name, data in expected.outputs.items())
+    timings = [time_launches(scope, loaded.launch, restore, state, options) for state in options.l2]
+
+    def attribute(name: str) -> int:
+        kind = getattr(device.cuda.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+        return int(device.call("cuFuncGetAttribute", kind, loaded.function))
+
     return replace(
         record,
-        timings=timings,
+        timings=tuple(timings),
         outputs=checks,
-        registers=device.call("cuFuncGetAttribute", attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function),
-        local_bytes=device.call(
-            "cuFuncGetAttribute", attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function
-        ),
-        static_shared_bytes=device.call(
-            "cuFuncGetAttribute", attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function
-        ),
-        dynamic_shared_bytes=case.launch.shared_bytes,
+        registers=attribute("NUM_REGS"),
+        local_bytes=attribute("LOCAL_SIZE_BYTES"),
+        static_shared_bytes=attribute("SHARED_SIZE_BYTES"),
+        dynamic_shared_bytes=loaded.case.launch.shared_bytes,
     )
 
 
@@ -228,15 +275,15 @@ def upload_parameters(scope: Scope, inputs: Inputs) -> tuple[list[NDArray[np.gen
     return parameters, arrays
 
 
-def _checked(device: Device, arrays: _Arrays, truth: Execution) -> tuple[OutputCheck, ...]:
-    checks = []
-    for name, output in truth.outputs:
-        if name not in truth.written:
-            continue
+def _downloaded(
+    device: Device, arrays: _Arrays, expected: _Expected
+) -> dict[str, NDArray[np.generic]]:
+    """Contents of the arrays that the kernel writes."""
+    found: dict[str, NDArray[np.generic]] = {}
+    for name in expected.outputs:
         if name not in arrays:
             raise CaseError(f"output '{name}' is not an array of this version", where=name)
         pointer, data = arrays[name]
-        found = np.empty_like(data)
-        device.call("cuMemcpyDtoH", found.ctypes.data, pointer, found.nbytes)
-        checks.append(compare(name, output, found))
-    return tuple(checks)
+        found[name] = np.empty_like(data)
+        device.call("cuMemcpyDtoH", found[name].ctypes.data, pointer, data.nbytes)
+    return found

@@ -15,7 +15,7 @@ from placewise.gpu.clocks import Clocks
 from placewise.output_file import write_whole
 
 SCHEMA = "placewise-measurements"
-MEASUREMENTS_SCHEMA_VERSION = 1
+MEASUREMENTS_SCHEMA_VERSION = 2
 
 L2State = Literal["warm", "flushed"]
 """L2 before each timed launch: as the previous launch left it, or overwritten with other data."""
@@ -40,6 +40,7 @@ class PlacementRecord:
     """(array, space) in parameter order."""
     timings: tuple[Timing, ...] = ()
     outputs: tuple[OutputCheck, ...] = ()
+    """Outputs beside those of the original on the same GPU."""
     registers: int | None = None
     """Registers per thread."""
     local_bytes: int | None = None
@@ -50,7 +51,7 @@ class PlacementRecord:
 
     @property
     def identical(self) -> bool:
-        """Whether there are outputs, and all are the executor's bit for bit."""
+        """Whether there are outputs, and all are the original's bit for bit."""
         return bool(self.outputs) and all(check.identical for check in self.outputs)
 
 
@@ -87,6 +88,9 @@ class Measurement:
     records: tuple[PlacementRecord, ...]
     left_out: int
     """Placements that the time limit, or a fault before them, left unmeasured."""
+    executor: tuple[OutputCheck, ...] = ()
+    """Outputs of the original on the GPU beside those of the executor; empty where it could not be
+    launched."""
 
 
 _MEASUREMENTS: TypeAdapter[tuple[Measurement, ...]] = TypeAdapter(tuple[Measurement, ...])

@@ -35,6 +35,8 @@ PARTS = (
 """What can be probed, in this order: first what surely takes little time."""
 TIME_LIMIT_S = 280.0
 """Seconds that a whole probe may take; chases end soon after."""
+_MOST_OF_REST = 0.5
+"""Share of the time that is left which a part may take, but for the last one."""
 _STRIDES = tuple(range(1, 33))
 _WARPS = (1, 2, 4, 8, 16, 32, 64)
 _CURVE_REACH = 4
@@ -97,7 +99,9 @@ def probe(
             progress(f"{part}{what and f', {what}'} ({spent})", number, len(parts))
 
         show()
-        limit = _Limit(target, start + request.time_limit_s, show)
+        now, end = target.elapsed_s(), start + request.time_limit_s
+        last = number == len(parts) - 1
+        limit = _Limit(target, end if last else now + _MOST_OF_REST * (end - now), show)
         try:
             limit.check()
             found = _STEPS[part](found, limit, request)

@@ -66,7 +66,7 @@ class MeasuredPlacement(TypedDict):
     timings: list[Timing]
     """Times, with L2 warm and flushed."""
     outputs: list[Output]
-    """Outputs compared with those of the executor."""
+    """Outputs compared with those of the original kernel on the same GPU."""
     registers: int | None
     """Registers of a thread."""
     local_bytes: int | None
@@ -104,6 +104,9 @@ class Measurement(TypedDict):
     """One for each placement."""
     left_out: int
     """Placements that were not measured."""
+    executor: list[Output]
+    """Outputs of the original kernel on the GPU compared with those of the executor; empty where it
+    could not be launched."""
 
 
 @document
@@ -111,6 +114,6 @@ class MeasurementsDocument(TypedDict):
     """Measured times of placements: `placewise measure --json`, and the file that it writes."""
 
     schema: Literal["placewise-measurements"]
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     measurements: list[Measurement]
     """One for each case."""

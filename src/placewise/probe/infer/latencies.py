@@ -168,7 +168,9 @@ def _peaks(sweeps: list[_Sweep]) -> NDArray[np.float64]:
             kept.append(at)
     for some in (s.logs for s in sweeps if s.visited >= _MANY):
         beyond = some[some > max(kept, default=low) + _NEAR]
-        middle = float(np.median(beyond)) if len(beyond) else low
+        if not len(beyond):
+            continue
+        middle = float(np.median(beyond))
         if np.mean(np.abs(some - middle) < _BROAD) > 2 * SHARE:
             kept.append(middle)
     return np.sort(np.array(kept))

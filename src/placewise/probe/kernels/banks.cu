@@ -47,8 +47,8 @@ __device__ __forceinline__ unsigned own_place(char* bytes, unsigned stride) {
     out[threadIdx.x] = at - static_cast<unsigned>(__cvta_generic_to_shared(bytes));              \
     cycles[1] = now();                                                                           \
   }                                                                                              \
-  extern "C" __global__ void bank_rate_##Width(unsigned stride, unsigned* cycles,                \
-                                               unsigned* out) {                                  \
+  extern "C" __global__ void __launch_bounds__(1024) bank_rate_##Width(                          \
+      unsigned stride, unsigned* cycles, unsigned* out) {                                        \
     __shared__ __align__(16) char bytes[BYTES];                                                  \
     const unsigned at = own_place<Width>(bytes, stride);                                         \
     unsigned sum = load<Width>(at);                                                              \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -18,8 +18,14 @@ MeasuredRow = tuple[
 quartiles), in ms; whether the outputs are right; and why there are no times, or None."""
 
 
-def render_measurement(rows: Sequence[MeasuredRow]) -> RenderableType:
-    """A table with one row per placement and state of L2."""
+def render_measurement(
+    rows: Sequence[MeasuredRow], differences: Sequence[tuple[str, int, int, int | None]] = ()
+) -> RenderableType:
+    """A table with one row per placement and state of L2.
+
+    ``differences`` are the outputs of the original that the executor computes otherwise: array,
+    elements that differ, all elements, and units in the last place (None: not comparable).
+    """
     table = Table(box=None)
     for column in ("placement", "median", "spread", "outputs"):
         table.add_column(column)
@@ -35,4 +41,13 @@ def render_measurement(rows: Sequence[MeasuredRow]) -> RenderableType:
                 f"{low:.4f}–{high:.4f}",
                 "bit-identical" if identical else "DIFFERENT",
             )
-    return table
+    notes = [_difference(*found) for found in differences]
+    return Group(table, *notes)
+
+
+def _difference(array: str, different: int, elements: int, ulp: int | None) -> str:
+    far = "" if ulp is None else f", by at most {ulp:,} in the last place"
+    return (
+        f"The original on this GPU and the executor differ in {different:,} of the {elements:,} "
+        f"elements of '{array}'{far}."
+    )

@@ -52,9 +52,14 @@ def measure(
         )
         for record in measurement.records
     ]
+    differences = [
+        (check.array, check.different, check.elements, check.max_ulp)
+        for check in measurement.executor
+        if not check.identical
+    ]
     show(
         Report(
-            lambda: render_measurement(rows),
+            lambda: render_measurement(rows, differences),
             lambda: measurements_document((measurement,)),
             (path,),
         ),
