@@ -28,6 +28,8 @@ from placewise.kernel.launch import ArrayArgument
 
 KERNELS = ("multiply", "nbody", "convolution", "transpose", "histogram")
 REPEATS = 30
+HOST_LAUNCHES = 100
+"""Few enough to be queued without waiting for the GPU."""
 app = typer.Typer(add_completion=False)
 
 
@@ -41,6 +43,9 @@ class Tuned:
     untuned_ms: float
     """Median time of a launch, by events."""
     tuned_ms: float
+    untuned_host_us: float
+    """Time that the host takes to queue a launch."""
+    tuned_host_us: float
     first_call_s: float
     """Time of the first tuned launch, which profiles, chooses and compiles."""
     report: dict[str, Any]
@@ -61,6 +66,17 @@ def _median_of_alone(cupy: Any, launch: Callable[[], object]) -> float:
         end.record(stream)
     stream.synchronize()
     return float(np.median([cupy.cuda.get_elapsed_time(*pair) for pair in events]))
+
+
+def _host_us(cupy: Any, launch: Callable[[], object]) -> float:
+    """Mean time that the host takes to queue a launch."""
+    cupy.cuda.get_current_stream().synchronize()
+    start = time.perf_counter()
+    for _ in range(HOST_LAUNCHES):
+        launch()
+    seconds = time.perf_counter() - start
+    cupy.cuda.get_current_stream().synchronize()
+    return 1e6 * seconds / HOST_LAUNCHES
 
 
 def _of_beginner(cupy: Any, name: str, cache: Path) -> Tuned:
@@ -86,12 +102,17 @@ def _of_beginner(cupy: Any, name: str, cache: Path) -> Tuned:
     same = _equal(plain, ours)
     untuned = _median_ms(cupy, lambda: raw(grid, block, plain))
     after = _median_ms(cupy, lambda: tuned(grid, block, ours))
+    hosts = [
+        _host_us(cupy, lambda: raw(grid, block, plain)),
+        _host_us(cupy, lambda: tuned(grid, block, ours)),
+    ]
     # One more launch on data of their own, which a choice that is in use by now computes.
     plain, ours = arguments(), arguments()
     raw(grid, block, plain)
     tuned(grid, block, ours)
     same = same and _equal(plain, ours)
-    return Tuned(f"{name}, CuPy", same, untuned, after, first_s, tuned.report().to_dict())
+    report = tuned.report().to_dict()
+    return Tuned(f"{name}, CuPy", same, untuned, after, *hosts, first_s, report)
 
 
 def _of_numba(cupy: Any, cache: Path) -> Tuned:
@@ -115,8 +136,13 @@ def _of_numba(cupy: Any, cache: Path) -> Tuned:
     same = _equal(plain, ours)
     untuned = _median_ms(cupy, lambda: numba_kernels.assign[grid, block](*plain))
     after = _median_ms(cupy, lambda: tuned[grid, block](*ours))
+    hosts = [
+        _host_us(cupy, lambda: numba_kernels.assign[grid, block](*plain)),
+        _host_us(cupy, lambda: tuned[grid, block](*ours)),
+    ]
     same = same and _equal(plain, ours)
-    return Tuned("kmeans, Numba", same, untuned, after, first_s, tuned.report().to_dict())
+    report = tuned.report().to_dict()
+    return Tuned("kmeans, Numba", same, untuned, after, *hosts, first_s, report)
 
 
 def _equal(plain: tuple[Any, ...], ours: tuple[Any, ...]) -> bool:
