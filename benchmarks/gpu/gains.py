@@ -1,10 +1,9 @@
 """Predicted gains of the ten kernels that beginners write, measured on a GPU.
 
-``python -m benchmarks.gpu.gains predict H100 FILE`` asks for advice on the CPU and keeps for each
-kernel the recommended placement, or the best other one. ``… measure FILE FOLDER`` writes each
-placement out again and times it beside the present form on the machine's GPU: measured beside
-predicted gains, in ``FOLDER/gains-DEVICE-DATE.json``. Predicting first keeps minutes of advice off
-the GPU's time.
+``python -m benchmarks.gpu.gains predict H100 FILE`` asks for advice on the CPU and keeps the best
+proven forms of each kernel, the recommended one first. ``… measure FILE FOLDER`` writes each out
+again and times it beside the present form on the machine's GPU: measured beside predicted gains, in
+``FOLDER/gains-DEVICE-DATE.json``. Predicting first keeps minutes of advice off the GPU's time.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +22,6 @@ import typer
 from benchmarks.placement.beginners import BEGINNERS
 from benchmarks.results import Figure
 from placewise import advise, load_machine
-from placewise.advisor import Option
 from placewise.errors import PlacewiseError
 from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord, measure
 from placewise.kernel.cases.bind_names import bind_names
@@ -33,13 +32,15 @@ from placewise.space import Placement
 NO_GPU = 3
 """Exit status where there is no GPU."""
 OPTIONS = Options(time_limit_s=12.0)
+FORMS = 6
+"""Forms of a kernel that are measured."""
 ONCE = Options(warmup=0, repeats=1, l2=())
 app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True)
 class PredictedGain:
-    """One kernel's best placement, and what it is predicted to gain."""
+    """One form of a kernel, and what it is predicted to gain."""
 
     kernel: str
     """File name of the kernel, without its ending."""
@@ -49,6 +50,8 @@ class PredictedGain:
     chosen: tuple[tuple[str, str], ...]
     chunk: int | None
     """Iterations of a loop that tiles hold at a time."""
+    buffers: int
+    """Tiles of such iterations that each array has."""
     recommended: bool
     gain: float
     """Present over chosen time; above 1 is faster."""
@@ -59,51 +62,57 @@ class PredictedGain:
     chosen_ms: float | None
 
 
-def predicted(kernel: str, machine: str) -> PredictedGain | None:
-    """The best proven placement of ``kernel`` beside its present one; None where there is none."""
+def predicted(kernel: str, machine: str, most: int = FORMS) -> list[PredictedGain]:
+    """The ``most`` best proven forms of ``kernel``, the recommended one first, if there is one."""
     found = next(b for b in BEGINNERS if b.name == kernel)
     advice = advise(found.case(0), machine)
     proven = [o for o in advice.options if o.proven and o.rerun is not None]
-    best: Option | None = advice.recommended or next(iter(proven), None)
-    if best is None:
-        return None
-    return PredictedGain(
-        kernel=kernel,
-        moves=best.placement.describe(advice.present.placement),
-        spaces=advice.present.placement.spaces,
-        chosen=best.placement.spaces,
-        chunk=best.placement.chunk,
-        recommended=best is advice.recommended,
-        gain=1 / best.ratio,
-        low=1 / best.high,
-        high=1 / best.low,
-        present_ms=advice.present.predicted_ms,
-        chosen_ms=best.predicted_ms,
-    )
+    first = [advice.recommended] if advice.recommended else []
+    chosen = [*first, *(o for o in proven if o not in first)][:most]
+    present = advice.present.placement
+    return [
+        PredictedGain(
+            kernel=kernel,
+            moves=option.placement.describe(present),
+            spaces=present.spaces,
+            chosen=option.placement.spaces,
+            chunk=option.placement.chunk,
+            buffers=option.placement.buffers,
+            recommended=option is advice.recommended,
+            gain=1 / option.ratio,
+            low=1 / option.high,
+            high=1 / option.low,
+            present_ms=advice.present.predicted_ms,
+            chosen_ms=option.predicted_ms,
+        )
+        for option in chosen
+    ]
 
 
 def measured(
-    gain: PredictedGain, machine: str, ordinal: int, options: Options = OPTIONS
+    gains: Sequence[PredictedGain], machine: str, ordinal: int, options: Options = OPTIONS
 ) -> Measurement:
-    """The present form and the chosen one on GPU ``ordinal``, in this order. Raises DeviceError
-    where there is no GPU."""
-    kernel = next(b for b in BEGINNERS if b.name == gain.kernel)
+    """The present form of a kernel and those of ``gains`` on GPU ``ordinal``, in this order. Raises
+    DeviceError where there is no GPU."""
+    kernel = next(b for b in BEGINNERS if b.name == gains[0].kernel)
     case = kernel.case(0)
     view = analyse_source(case)
     case = bind_names(case, view)
     known = load_machine(machine)
-    placements = (Placement(gain.spaces), Placement(gain.chosen, gain.chunk))
+    placements = [
+        Placement(gains[0].spaces),
+        *(Placement(g.chosen, g.chunk, g.buffers) for g in gains),
+    ]
     versions = [rewrite(case, placement, known, view) for placement in placements]
     return measure(case, versions, ordinal=ordinal, options=options)
 
 
-def figures(gain: PredictedGain, measurement: Measurement) -> list[Figure]:
+def figures(gain: PredictedGain, present: PlacementRecord, chosen: PlacementRecord) -> list[Figure]:
     """Measured beside predicted: the gain for each state of L2, the times, equal outputs."""
     name = f"{gain.kernel}: {gain.moves}"
-    if len(measurement.records) < 2 or any(r.error for r in measurement.records):
-        why = next((r.error for r in measurement.records if r.error), "not measured in time")
-        return [Figure(f"{name}: measured", str(why), "", "measured", False)]
-    present, chosen = measurement.records
+    why = present.error or chosen.error
+    if why:
+        return [Figure(f"{name}: measured", why, "", "measured", False)]
     found = [
         Figure(f"{name}: outputs are the original's", _same(chosen), "", "all", chosen.identical)
     ]
@@ -147,14 +156,15 @@ def predict(
     machine: Annotated[str, typer.Argument(help="Known machine, such as H100.")],
     file: Annotated[Path, typer.Argument(help="Where the predictions go.")],
     kernel: Annotated[list[str] | None, typer.Option(help="Only these; repeatable.")] = None,
+    forms: Annotated[int, typer.Option(help="Most forms of a kernel.")] = FORMS,
 ) -> None:
     """Ask for advice on each kernel and keep what is predicted."""
     names = kernel or [b.name for b in BEGINNERS]
-    rows = []
+    rows: list[PredictedGain] = []
     for name in names:
         print(f"{name} …", file=sys.stderr)
-        rows.append(predicted(name, machine))
-    found = [asdict(row) for row in rows if row is not None]
+        rows += predicted(name, machine, forms)
+    found = [asdict(row) for row in rows]
     file.write_text(json.dumps({"machine": machine, "gains": found}, indent=1) + "\n")
 
 
@@ -171,17 +181,20 @@ def measure_all(
     """Time the predicted placements beside the present ones. Status 3: there is no GPU."""
     machine, rows = read_predictions(file)
     found: list[Figure] = []
-    for row in rows:
+    for kernel, group in groupby(rows, lambda row: row.kernel):
+        gains = list(group)[: 1 if once else None]
         try:
-            done = measured(row, machine, device, ONCE if once else OPTIONS)
+            done = measured(gains, machine, device, ONCE if once else OPTIONS)
         except DeviceError as error:
             print(f"benchmarks/gpu: {error.message}", file=sys.stderr)
             raise typer.Exit(NO_GPU) from None
         except PlacewiseError as error:
-            found.append(Figure(f"{row.kernel}: measured", str(error), "", "measured", False))
+            found.append(Figure(f"{kernel}: measured", str(error), "", "measured", False))
             continue
         if not once:
-            found += figures(row, done)
+            present, *forms = done.records
+            for gain, form in zip(gains, forms, strict=False):
+                found += figures(gain, present, form)
             _write(folder, done, found)
     right = [f for f in found if f.unit == "times as fast"]
     print(f"{sum(f.holds for f in right)} of {len(right)} gains in the predicted interval")
