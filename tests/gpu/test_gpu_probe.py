@@ -122,6 +122,7 @@ def test_instructions_run_and_leave_two_clocks(target, name):
 @pytest.mark.parametrize("level", ["L1", "L2", "DRAM"])
 def test_streams_stay_inside_the_array(driver, target, level, monkeypatch):
     monkeypatch.setattr("placewise.gpu.probe_target._STREAM_BYTES", 1 << 14)
+    monkeypatch.setattr("placewise.gpu.probe_target._IDLE_CYCLES", 10)
     times = target.stream(level, 2)
     name, values = next(launched for launched in reversed(driver.launched))
     assert name == ("stream_through_l1" if level == "L1" else "stream_past_l1")
@@ -157,6 +158,7 @@ def test_without_a_gpu_there_is_one_clear_error():
 def test_a_whole_probe_runs_through_the_driver(target, monkeypatch):
     """All loads take one tick here, so nothing is found; but every part asks and is answered."""
     monkeypatch.setattr("placewise.gpu.probe_target._STREAM_BYTES", 1 << 14)
+    monkeypatch.setattr("placewise.gpu.probe_target._IDLE_CYCLES", 10)
     found = probe(target, Request(quick=True))
     failed = dict(found.failures)
     assert set(failed) == {"dram"}
