@@ -89,7 +89,8 @@ def configurations() -> Iterator[tuple[Path, dict[str, int]]]:
 
 def compiled(path: Path, configuration: dict[str, int], arch: str) -> Compiled:
     """Raises PlacewiseError."""
-    case = read_case_family(path).case(configuration)
+    # With its arguments named, so that what is wrong with the file shows before a GPU is there.
+    case = named_case(read_case_family(path).case(configuration))
     options = replace(case.options, arch=arch)
     cubin, entry = compile_cubin(case.source, case.filename, case.kernel, options)
     return Compiled(str(path.relative_to(BREADTH.parent)), configuration, cubin, entry)
