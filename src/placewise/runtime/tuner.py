@@ -75,6 +75,8 @@ class _Class:
     ready: Ready | None = None
     from_disk: bool = False
     overhead: Overhead = field(default_factory=Overhead)
+    repeating: float = 0.0
+    """Seconds of look-ups for repeated launches, which are part of the overhead."""
     launches: int = 0
     tuned: int = 0
     """Number of launches of the form."""
@@ -164,7 +166,7 @@ class Tuner:
         with self._lock:
             found.launches += 1
             found.tuned += 1
-            found.overhead += Overhead(lookups=seconds)
+            found.repeating += seconds
         return True
 
     def doubt(self, reason: str) -> None:
@@ -187,7 +189,7 @@ class Tuner:
                     faster=c.choice.faster,
                     from_cache=c.from_disk,
                     other_values=c.others,
-                    overhead=c.overhead,
+                    overhead=c.overhead + Overhead(lookups=c.repeating),
                 )
                 for c in self._chosen
             )

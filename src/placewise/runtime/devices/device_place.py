@@ -75,6 +75,22 @@ class _Loaded:
     """Numbers of the arrays that are copied back from their pieces after a launch."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Packed:
+    """Parameters as the driver takes them. It must be alive until the launch is queued."""
+
+    parameters: list[NDArray[Any]]
+    addresses: NDArray[np.uint64]
+    at: int
+    """Where the addresses of the parameters are."""
+
+    @staticmethod
+    def of(parameters: list[NDArray[Any]]) -> _Packed:
+        """Pack ``parameters``."""
+        addresses = np.array([p.ctypes.data for p in parameters], np.uint64)
+        return _Packed(parameters, addresses, addresses.ctypes.data)
+
+
 def device_at(address: int, driver: Any = None) -> int:
     """Number of the GPU whose memory ``address`` is in; raises DoubtError where there is none."""
     cuda = load_driver() if driver is None else driver
@@ -232,6 +248,8 @@ class DevicePlace:
         constants = [_into_constant(loaded.symbols[c[0]], c, values) for c in form.constants]
         fields = [(cut, _address(values[cut.argument])) for cut in loaded.fields]
         owned = bool(form.constants or form.pieces)
+        # Packed once: a launch that is repeated is to cost the host little.
+        packed = _Packed.of(parameters)
 
         def queue() -> None:
             with loaded.lock:
@@ -245,7 +263,7 @@ class DevicePlace:
                 copy = partial(self._queue, self._copy, stream)
                 for cut, address in fields:
                     queue_copy(copy, address, cut, back=False)
-                self._queue(loaded.function, stream, launch, parameters)
+                self._queue_packed(loaded.function, stream, launch, packed.at)
                 for cut, address in fields:
                     if cut.argument in loaded.changed:
                         queue_copy(copy, address, cut, back=True)
@@ -271,10 +289,13 @@ class DevicePlace:
     def _queue(
         self, function: Any, stream: int, launch: Launch, parameters: list[NDArray[Any]]
     ) -> None:
-        addresses = np.array([p.ctypes.data for p in parameters], np.uint64)
+        packed = _Packed.of(parameters)
+        self._queue_packed(function, stream, launch, packed.at)
+
+    def _queue_packed(self, function: Any, stream: int, launch: Launch, addresses: int) -> None:
         self.device.call(
             "cuLaunchKernel", function, *launch.grid, *launch.block, launch.shared_bytes, stream,
-            addresses.ctypes.data, 0,
+            addresses, 0,
         )  # fmt: skip
 
     def _texture(

@@ -27,21 +27,32 @@ def fingerprint(
         elif isinstance(argument, int):
             parts += [type(argument).__name__, argument]
         else:
-            interface = getattr(argument, "__cuda_array_interface__", None)
-            if not isinstance(interface, dict):
+            place = _place(argument)
+            if place is None:
                 return None
-            strides = interface.get("strides")
-            strides = strides if strides is None else tuple(strides)
-            parts += [
-                *(interface["data"][0], interface["shape"]),
-                *(interface["typestr"], strides),
-            ]
+            parts += place
     made = tuple(parts)
     try:
         hash(made)
     except TypeError:
         return None
     return made
+
+
+def _place(array: Any) -> tuple[Hashable, ...] | None:
+    """Address, shape, type and strides of an array on a GPU; None for anything else."""
+    address = getattr(getattr(array, "data", None), "ptr", None)
+    if address is not None:
+        # CuPy's arrays make the interface anew each time it is asked for.
+        return address, array.shape, array.dtype, array.strides
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if not isinstance(interface, dict):
+        return None
+    strides = interface.get("strides")
+    return (
+        *(interface["data"][0], interface["shape"], interface["typestr"]),
+        strides if strides is None else tuple(strides),
+    )
 
 
 def _dims(dims: Any) -> Hashable:
