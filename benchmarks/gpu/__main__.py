@@ -54,9 +54,15 @@ def main() -> int:
         print(",".join(METRICS))
         return 0
     try:
-        if chosen.check:
+        if chosen.check or chosen.arch:
             with Device(chosen.device) as device:
-                print(f"benchmarks/gpu: {device.name}, {device.target}", file=sys.stderr)
+                if chosen.arch:
+                    print(device.arch)
+                else:
+                    print(f"benchmarks/gpu: {device.name}, {device.target}", file=sys.stderr)
+            return 0
+        if chosen.join:
+            _join(chosen.join, chosen.folder)
             return 0
         options = Options(time_limit_s=chosen.time_limit)
         if chosen.once:
@@ -89,10 +95,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, help="seconds")
     parser.add_argument("--once", action="store_true", help="launch once each, for a profiler")
     parser.add_argument("--check", action="store_true", help="only whether there is a GPU")
+    parser.add_argument("--arch", action="store_true", help="only the GPU's compiler target")
+    parser.add_argument("--join", type=Path, help="folder of folders whose data files to join")
     parser.add_argument("--list", action="store_true", help="only the names of the cases")
     parser.add_argument("--metrics", action="store_true", help="only the names of the counters")
     chosen = parser.parse_args()
-    if not (chosen.list or chosen.metrics or chosen.check or (chosen.case and chosen.folder)):
+    alone = chosen.list or chosen.metrics or chosen.check or chosen.arch
+    if not (alone or ((chosen.case or chosen.join) and chosen.folder)):
         parser.error("needs a case and --folder")
     return chosen
 
@@ -105,6 +114,15 @@ def _add(folder: Path, measurement: Measurement) -> Path:
     kept = tuple(m for m in earlier if m.case != measurement.case)
     write_measurements(path, (*kept, measurement))
     return path
+
+
+def _join(source: Path, folder: Path) -> None:
+    """Write the data files of the folders in ``source`` as one for each device and day."""
+    found: dict[str, list[Measurement]] = {}
+    for path in sorted(source.glob("*/gpu-*.json")):
+        found.setdefault(path.name, []).extend(read_measurements(path))
+    for name, measurements in found.items():
+        write_measurements(folder / name, tuple(measurements))
 
 
 def _launches(folder: Path, measurement: Measurement) -> Path:

@@ -5,6 +5,9 @@ configuration on the CPU. ``… measure FILE FOLDER`` times what was compiled on
 ``FOLDER/published-DEVICE-DATE.json`` holds each case, its configuration, and the median, the lower
 and the upper quartile of its times with L2 warm and flushed. With ``--once`` each is launched once,
 in this order, for a profiler. Outputs are not checked: other tests do that.
+
+``… compare FILE MACHINE OUT`` predicts the times that ``measure`` left, on a machine file that may
+not have seen them, and writes the figures to ``OUT``. It needs no GPU.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import json
 import pickle
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -20,10 +24,13 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from scipy.stats import spearmanr
 
 from benchmarks.breadth.measured import HERE as BREADTH
 from benchmarks.breadth.measured import read_measurements
+from benchmarks.results import Figure
 from placewise.errors import PlacewiseError
 from placewise.gpu import Options
 from placewise.gpu.clocks import read_clocks
@@ -35,6 +42,8 @@ from placewise.gpu.timing import time_launches
 from placewise.kernel.cases.case_file import CaseFamily, read_case_family
 from placewise.kernel.cases.prepare_case import named_case
 from placewise.kernel.frontends.nvrtc import compile_cubin, compiler_version
+from placewise.recorded.time_tables import MeasuredTime
+from placewise.validate.predict import Predictor, Task
 
 OWN = Path(__file__).parent / "kernels"
 NO_GPU = 3
@@ -50,6 +59,10 @@ BLOCKS = {
     16: ((32, 8), (16, 16)),
 }
 FORMS = range(5)
+PIECES_CASE = "pieces"
+MODELS = ("timeline", "roofline")
+FEWEST = 4
+"""Fewest times of a case for a rank correlation."""
 app = typer.Typer(add_completion=False)
 
 
@@ -153,6 +166,75 @@ def measure(
     path = folder / f"{kind}-{name}-{head['date'][:10]}.json"
     path.write_text(json.dumps(head, indent=1) + "\n")
     print(f"{len(rows)} of {len(kernels)} kernels, {time.monotonic() - start:.0f} s: {path}")
+
+
+@app.command()
+def compare(
+    file: Annotated[Path, typer.Argument(help="What `measure` wrote.")],
+    machine: Annotated[str, typer.Argument(help="Known machine, such as H100.")],
+    out: Annotated[Path, typer.Argument(help="Where the figures go.")],
+    workers: Annotated[int | None, typer.Option(help="Processes.")] = None,
+) -> None:
+    """Predicted beside measured times, L2 warm, at the clock that was measured at."""
+    document = json.loads(file.read_text())
+    clock = document["clocks_after"]["sm_mhz"]
+    by_case: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in document["rows"]:
+        if "warm" in row:
+            by_case[row["case"]].append(row)
+    errors: dict[str, list[float]] = defaultdict(list)
+    times: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    figures: list[Figure] = []
+    for case, rows in by_case.items():
+        folder = OWN if case == PIECES_CASE else BREADTH / "kernels"
+        task = Task(folder / f"{case}.toml", machine, MODELS, None, clock, traced=False)
+        asked = [MeasuredTime(_configuration(row), 1e3 * row["warm"][0]) for row in rows]
+        with Predictor(task, workers=workers) as predictor:
+            answers = predictor.predict(asked)
+        for row, one in zip(rows, answers, strict=True):
+            found = dict(one.by_model)
+            measured_us, time, roofline = row["warm"][0], found["timeline"], found["roofline"]
+            if isinstance(time, str) or isinstance(roofline, str):
+                figures.append(Figure(f"{case} {row['configuration']}", str(time), "", "", False))
+                continue
+            ratio = 1e-3 * time.total / measured_us
+            group = PIECES_CASE if case == PIECES_CASE else "published"
+            errors[group].append(ratio - 1.0)
+            errors[f"{group}, roofline"].append(1e-3 * roofline.total / measured_us - 1.0)
+            times[case].append((1e-3 * time.total, measured_us))
+            inside = time.low <= 1e3 * measured_us <= time.high
+            figures.append(
+                Figure(f"{case} {row['configuration']}", ratio, "predicted over measured",
+                       "measured within the interval", inside)
+            )  # fmt: skip
+            print(f"{case} {row['configuration']}: {measured_us:.1f} us, {ratio:.2f}", flush=True)
+    out.write_text(json.dumps([asdict(f) for f in [*_summary(errors, times), *figures]], indent=1))
+
+
+def _summary(
+    errors: dict[str, list[float]], times: dict[str, list[tuple[float, float]]]
+) -> list[Figure]:
+    found = []
+    for group, values in errors.items():
+        error = np.abs(values)
+        asked = "" if "roofline" in group else "at most 0.10"
+        median, within = float(np.median(error)), float(np.mean(error <= 0.25))
+        found += [
+            Figure(f"{group}: median error of {len(values)}", median, "share", asked,
+                   not asked or median <= 0.10),
+            Figure(f"{group}: within 25 %", within, "share", asked and "at least 0.90",
+                   not asked or within >= 0.90),
+        ]  # fmt: skip
+    for case, pairs in times.items():
+        if len(pairs) >= FEWEST:
+            rank = float(spearmanr(*zip(*pairs, strict=True)).statistic)
+            found.append(Figure(f"Spearman of {case}", rank, "", "at least 0.9", rank >= 0.9))
+    return found
+
+
+def _configuration(row: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    pairs = (pair.split("=") for pair in row["configuration"].split())
+    return tuple((name, int(value)) for name, value in pairs)
 
 
 def _row(kernel: Compiled, **found: Any) -> dict[str, Any]:

@@ -4,19 +4,25 @@
 #
 #   benchmarks/gpu/run.sh [--out FOLDER] [--device N]
 #
-# FOLDER (benchmarks/results) gets probe-gpu.msl, .svg and .json (machine file, curves, figures),
-# probe-gpu-advice.json (advice on that machine), probe-gpu-beside-H100.txt, gpu-DEVICE-DATE.json
-# (times) and counters/CASE.ncu-rep with CASE.json (its placements, one for each launch). Where FOLDER
-# has gains-predicted.json, which `python -m benchmarks.gpu.gains predict MACHINE FILE` writes, these
-# gains are measured first: gains-DEVICE-DATE.json. Each is there as soon as its step is done, whatever becomes of later ones. At most 8 minutes (480 s) in
-# all, of which the probe takes PROBE_SECONDS (200) and counters COUNTER_SECONDS (60). PYTHON is the
-# interpreter that Placewise is installed for; by default that of `make setup`.
+# FOLDER (benchmarks/results/gpu) gets, as soon as its step is done, whatever becomes of later ones:
+#   gains-DEVICE-DATE.json       predicted gains as measured, if FOLDER has gains-predicted.json, which
+#                                `python -m benchmarks.gpu.gains predict MACHINE FILE` writes
+#   published-DEVICE-DATE.json   times of the kernels of benchmarks/breadth, and of copied pieces
+#   gpu-DEVICE-DATE.json         times of all placements of the bundled cases
+#   tuning-DEVICE-DATE.json      tuned beside untuned launches, if CuPy is there
+#   probe-gpu.msl .svg .json     machine file, curves and figures; probe-gpu-advice.json: advice for it;
+#                                probe-gpu-beside-H100.txt: figure by figure beside the H100's file
+#   counters/CASE.ncu-rep        hardware counters, if Nsight Compute is there, and CASE.json: their
+#                                placements, one for each launch
+# At most 8 minutes (480 s) in all, of which the probe takes PROBE_SECONDS (150) and counters
+# COUNTER_SECONDS (60). PYTHON is the interpreter that Placewise is installed for; by default that of
+# `make setup`.
 #
 # Status: 0 all went well, 1 some step did not, 2 wrong arguments, 3 no GPU.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
-results=$here/benchmarks/results
+results=$here/benchmarks/results/gpu
 device=0
 while [ $# -gt 0 ]; do
     case $1 in
@@ -61,7 +67,45 @@ step() {
 
 "$PYTHON" -m benchmarks.gpu --check --device "$device" || exit $?
 
-probe_limit=${PROBE_SECONDS:-200}
+mkdir -p "$results"
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+
+# Predicted on the CPU beforehand, as advice takes minutes: python -m benchmarks.gpu.gains predict.
+if [ -f "$results/gains-predicted.json" ]; then
+    step 100 gains "$PYTHON" -m benchmarks.gpu.gains measure "$results/gains-predicted.json" \
+        "$results" --device "$device"
+fi
+
+step 60 "compiling the published kernels" "$PYTHON" -m benchmarks.gpu.published prepare \
+    "$("$PYTHON" -m benchmarks.gpu --arch --device "$device")" "$work/published" &&
+    step 60 "published kernels" "$PYTHON" -m benchmarks.gpu.published measure "$work/published" \
+        "$results" --device "$device" --limit 45
+
+probe_limit=${PROBE_SECONDS:-150}
+counter_limit=0
+if command -v ncu >/dev/null; then
+    counter_limit=${COUNTER_SECONDS:-60}
+fi
+# Several at once: they compile and execute side by side, and one at a time has the GPU.
+cases=$("$PYTHON" -m benchmarks.gpu --list) || status=1
+share=$((end - SECONDS - counter_limit - probe_limit - 60))
+[ $share -gt 20 ] || share=20
+for case in $cases; do
+    mkdir -p "$work/$case"
+    echo "$case"
+done | xargs -P "$(($(nproc) * 3 / 4 + 1))" -I{} sh -c '
+    timeout --signal INT --kill-after 10 "$1" "$2" -m benchmarks.gpu "$0" --folder "$3/$0" \
+        --device "$4" --time-limit "$5" ||
+        { echo "benchmarks/gpu: $0 ended with status $?" >&2; exit 1; }
+' {} "$share" "$PYTHON" "$work" "$device" $((share / 2)) || status=1
+step 20 "joining the cases" "$PYTHON" -m benchmarks.gpu --join "$work" --folder "$results"
+
+if "$PYTHON" -c 'import cupy' 2>/dev/null; then
+    step 60 tuning "$PYTHON" -m benchmarks.gpu.tuning "$results" --cache "$work/tuned" \
+        --kernel multiply
+fi
+
 echo "probe, at most $probe_limit s" >&2
 if step $((probe_limit + 30)) probe "$PYTHON" -m placewise probe --time-limit "$probe_limit" \
     --device "$device" --json --out "$results/probe-gpu.msl" --curves "$results/probe-gpu.svg" \
@@ -72,31 +116,6 @@ if step $((probe_limit + 30)) probe "$PYTHON" -m placewise probe --time-limit "$
     step 30 comparison "$PYTHON" -m placewise machine diff "$results/probe-gpu.msl" H100 \
         >"$results/probe-gpu-beside-H100.txt"
 fi
-
-# Predicted on the CPU beforehand, as advice takes minutes: python -m benchmarks.gpu.gains predict.
-if [ -f "$results/gains-predicted.json" ]; then
-    step 100 gains "$PYTHON" -m benchmarks.gpu.gains measure "$results/gains-predicted.json" \
-        "$results" --device "$device"
-fi
-
-counter_limit=0
-if command -v ncu >/dev/null; then
-    counter_limit=${COUNTER_SECONDS:-60}
-fi
-cases=$("$PYTHON" -m benchmarks.gpu --list) || status=1
-left=$(wc -w <<<"$cases")
-for case in $cases; do
-    # What is left of the time is shared evenly; a part stays for compiling and executing the case.
-    share=$(((end - SECONDS - counter_limit) / left))
-    left=$((left - 1))
-    if [ $share -lt 5 ]; then
-        echo "benchmarks/gpu: no time was left for $case" >&2
-        status=1
-        continue
-    fi
-    step $share "$case" "$PYTHON" -m benchmarks.gpu "$case" --folder "$results" \
-        --device "$device" --time-limit $((share * 8 / 10))
-done
 
 if [ "$counter_limit" -gt 0 ]; then
     mkdir -p "$results/counters"

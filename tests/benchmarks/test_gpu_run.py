@@ -25,11 +25,19 @@ if module == "placewise" and rest[0] == "probe":
     rest += ["--simulate", os.environ["ACTED_OUT"], "--quick"]
 if module == "benchmarks.gpu" and "--check" in rest:
     sys.exit(int(os.environ.get("CHECKED", "0")))
+if module == "benchmarks.gpu" and "--arch" in rest:
+    print("sm_75")
+    sys.exit(0)
+if module == "benchmarks.gpu.published":
+    name = rest[2] if rest[0] == "prepare" else pathlib.Path(rest[2]) / "published-times.json"
+    pathlib.Path(name).write_text("{}")
+    sys.exit(0)
 if module == "benchmarks.gpu" and rest[0] in ("spmv", "matmul"):
     if rest[0] == "matmul":
         sys.exit(1)
     folder = pathlib.Path(rest[rest.index("--folder") + 1])
-    (folder / ("spmv.json" if "--once" in rest else "gpu-times.json")).write_text("{}")
+    document = '{"schema": "placewise-measurements", "schema_version": 2, "measurements": []}'
+    (folder / ("spmv.json" if "--once" in rest else "gpu-times.json")).write_text(document)
     sys.exit(0)
 if module == "benchmarks.gpu" and not rest[0].startswith("--"):
     sys.exit(0)
@@ -108,6 +116,7 @@ def test_one_call_leaves_everything_where_it_was_told_to(call, tmp_path):
     assert json.loads((results / "probe-gpu-advice.json").read_text())["options"]
     assert "L2" in (results / "probe-gpu-beside-H100.txt").read_text()
     assert (results / "gpu-times.json").is_file()
+    assert (results / "published-times.json").is_file()
     reports = {path.stem for path in (results / "counters").glob("*.ncu-rep")}
     assert reports == set(case_names())
     profiled = (tmp_path / "profiled").read_text()
