@@ -4,6 +4,7 @@
 proven forms of each kernel, the recommended one first. ``… measure FILE FOLDER`` writes each out
 again and times it beside the present form on the machine's GPU: measured beside predicted gains, in
 ``FOLDER/gains-DEVICE-DATE.json``. Predicting first keeps minutes of advice off the GPU's time.
+``… compare FILE MEASURED OUT`` says how well the two agree; it needs no GPU.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ NO_GPU = 3
 OPTIONS = Options(time_limit_s=12.0)
 FORMS = 6
 """Forms of a kernel that are measured."""
+SAME = 0.02
+"""Times that differ by less are the same."""
 ONCE = Options(warmup=0, repeats=1, l2=())
 app = typer.Typer(add_completion=False)
 
@@ -166,6 +169,63 @@ def predict(
         rows += predicted(name, machine, forms)
     found = [asdict(row) for row in rows]
     file.write_text(json.dumps({"machine": machine, "gains": found}, indent=1) + "\n")
+
+
+@app.command()
+def compare(
+    file: Annotated[Path, typer.Argument(help="What `predict` wrote.")],
+    measured_file: Annotated[Path, typer.Argument(help="What `measure` wrote.")],
+    out: Annotated[Path, typer.Argument(help="Where the figures go.")],
+) -> None:
+    """Recommended and other forms: how often faster, how often inside the interval."""
+    _, rows = read_predictions(file)
+    known = {f["figure"]: f for f in json.loads(measured_file.read_text())["figures"]}
+    pairs = [
+        (row, float(known[f"{row.kernel}: {row.moves}: L2 warm"]["value"]))
+        for row in rows
+        if f"{row.kernel}: {row.moves}: L2 warm" in known
+    ]
+    found = agreement(pairs)
+    out.write_text(json.dumps([asdict(f) for f in found], indent=1) + "\n")
+    for figure in found:
+        print(f"{figure.figure}: {figure.value} {figure.unit}")
+
+
+def agreement(pairs: Sequence[tuple[PredictedGain, float]]) -> list[Figure]:
+    """Figures of (prediction, measured gain with L2 warm)."""
+    recommended = [(row, gain) for row, gain in pairs if row.recommended]
+    others = [(row, gain) for row, gain in pairs if not row.recommended and row.low < row.high]
+    alike = [gain for row, gain in pairs if row.low == row.high]
+    faster = sum(gain > 1.0 for _, gain in recommended)
+    groups = [list(group) for _, group in groupby(pairs, key=lambda pair: pair[0].kernel)]
+    best = [
+        max(group, key=lambda pair: pair[1])[0].recommended
+        for group in groups
+        if any(row.recommended for row, _ in group)
+    ]
+    figures = [
+        Figure("recommended forms that were faster", faster, f"of {len(recommended)}", "all",
+               faster == len(recommended)),
+        Figure("recommended forms that were the fastest of those measured", sum(best),
+               f"of {len(best)}", "", True),
+    ]  # fmt: skip
+    for name, some in (("recommended", recommended), ("other", others)):
+        inside = sum(row.low <= gain <= row.high for row, gain in some)
+        figures.append(
+            Figure(f"{name} forms with the measured gain in the interval of 80 %", inside,
+                   f"of {len(some)}", "", True)
+        )  # fmt: skip
+    near = sum(abs(gain - 1.0) <= SAME for gain in alike)
+    figures.append(
+        Figure("forms predicted to be the same code, within 2 % of the present time", near,
+               f"of {len(alike)}", "all", near == len(alike))
+    )  # fmt: skip
+    return figures + [
+        Figure(f"{row.kernel}: {row.moves}", round(gain, 2), "times as fast",
+               f"predicted {row.gain:.2f} ({row.low:.2f}–{row.high:.2f})",
+               row.low <= gain <= row.high or (row.low == row.high and abs(gain - 1) <= SAME))
+        for row, gain in pairs
+    ]  # fmt: skip
 
 
 @app.command("measure")
