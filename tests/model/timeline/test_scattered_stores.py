@@ -28,8 +28,8 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
     ("one", "cycles"),
     [
         (store(sectors=32, lines=32), 32 * EACH),
-        (store(sectors=16, lines=16), 16 * EACH),
-        (store(sectors=16, lines=4), 4 * EACH),
+        (store(sectors=16, lines=16), 16 * EACH / 2),
+        (store(sectors=16, lines=4), 4 * EACH / 8),
         (store(sectors=32, lines=32, lane_bytes=1), 32 * EACH),
         (store(sectors=8, lines=2, merged=400.0), 0.0),
         (store(sectors=4, lines=1), 0.0),
@@ -44,7 +44,7 @@ def store(*, lanes=32, lane_bytes=4, sectors, lines, merged=0.0, kind="store", s
         "a row that begins within a sector", "wide lanes", "a load", "shared memory",
     ],
 )  # fmt: skip
-def test_a_line_costs_as_long_however_few_of_its_bytes_are_written(one, cycles):
+def test_a_line_costs_in_proportion_to_the_lines_of_its_store(one, cycles):
     assert scattered_cycles(one, A100, 32) == pytest.approx(100 * cycles)
 
 
@@ -68,12 +68,14 @@ def timed(stored):
     return predict_time(case, "A100").prediction
 
 
-def test_a_plain_transpose_is_limited_by_its_stores_and_a_copy_is_not():
-    """512 x 512 / 32 requests of 32 lines each, shared out to 108 SMs."""
+def test_a_plain_transpose_takes_longer_by_its_stores_and_a_copy_does_not():
+    """512 x 512 / 32 requests of 32 lines each, shared out to 108 SMs. Their time comes on top of
+    what the others need."""
     plain, copy = timed("x * 512 + y"), timed("y * 512 + x")
     assert plain.parts[0].path == SCATTERED_STORES
     assert plain.parts[0].cycles >= 512 * 512 * EACH / 108
-    assert plain.total >= plain.parts[0].cycles
+    others = max(p.cycles for p in plain.parts if p.path not in (SCATTERED_STORES, "launch"))
+    assert plain.total >= plain.parts[0].cycles + others
     assert plain.parts[0].lines[0][0].endswith(":4")
     assert SCATTERED_STORES not in {part.path for part in copy.parts}
     assert plain.total > 2 * copy.total

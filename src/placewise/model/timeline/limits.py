@@ -130,8 +130,8 @@ def written_share(run: SimulatedLaunch) -> float:
     return written / (written + fetched) if written else 0.0
 
 
-def scattered_limit(run: SimulatedLaunch, machine: Machine, sms: float) -> list[PathTime]:
-    """Time that stores of parts of sectors need on the busiest SM, which has ``1 / sms`` of the
+def scattered_time(run: SimulatedLaunch, machine: Machine, sms: float) -> list[PathTime]:
+    """Time that stores of parts of sectors add on the busiest SM, which has ``1 / sms`` of the
     launch's work (:func:`busiest`); empty where there are none."""
     terms = []
     lines: dict[str, float] = {}

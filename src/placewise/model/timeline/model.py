@@ -29,11 +29,10 @@ from placewise.model.timeline.limits import (
     busiest,
     contention_limits,
     issue_limits,
-    scattered_limit,
+    scattered_time,
     written_share,
 )
 from placewise.model.timeline.pace import pace_of
-from placewise.model.timeline.scattered_stores import scattered_cycles
 from placewise.model.timeline.schedule import Reach, instructions, row_of, table
 from placewise.model.timeline.warps import Pace
 from placewise.model.timeline.watch import Watched, watched
@@ -83,12 +82,14 @@ class TimelineModel:
             *issue_limits(code, work, run, sms),
             *bandwidth_limits(run, machine),
             *contention_limits(run, paths.hottest),
-            *scattered_limit(run, machine, sms),
             _latency(matrix, paths, offsets, run, busy, pace),
         ]
-        # The launch takes at least as long as each part of the machine by itself.
-        total = float(max(on_sm.total, *(part.cycles for part in parts)) + overhead)
-        parts.append(PathTime("launch", overhead))
+        # The launch takes at least as long as each part of the machine by itself, and what does
+        # not overlap with them.
+        apart = [*scattered_time(run, machine, sms), PathTime("launch", overhead)]
+        alone = max(on_sm.total, *(part.cycles for part in parts))
+        total = float(alone + sum(part.cycles for part in apart))
+        parts += apart
         parts.sort(key=lambda part: -part.cycles)
         interval = (total * TIME_ERROR.low, total * TIME_ERROR.high)
         return Prediction(
@@ -225,10 +226,6 @@ def reach_of(
             active,
             full,
             stored.get(place, 0.0),
-            scattered_cycles(t, run.machine, traffic.sector_bytes)
-            / t.requests
-            * kind.l2.get(place, 1.0)
-            * active,
         )
     return found
 

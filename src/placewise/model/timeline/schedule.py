@@ -79,8 +79,6 @@ class Row(NamedTuple):
     """Share of its executions that wait for L2."""
     far: float
     """Share of the misses that wait for DRAM."""
-    port: float = 0.0
-    """Least cycles that it occupies the SM's port to L2; more where its bytes need more."""
     line: int = 0
     """Number of the instruction cache line that it lies in."""
     copies: int = 0
@@ -113,8 +111,6 @@ class Reach:
     None for shared memory, where every turn takes as long as a full one."""
     stored: float = 0.0
     """Turns in which an asynchronous copy writes to shared memory what it has loaded."""
-    port: float = 0.0
-    """Least cycles of the SM's port to L2; more where its bytes need more."""
 
     def data_cycles(self, full_turn: float) -> float:
         """Cycles of the data array, which needs ``full_turn`` for a turn that moves a word of each
@@ -258,7 +254,7 @@ def _row(
         number, 1, server, passes * reach.active + IDLE_PASSES * (1.0 - reach.active),
         (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
-        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, reach.port,
+        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far,
     )  # fmt: skip
 
 

@@ -29,8 +29,8 @@ from placewise.model.timeline.schedule import AWAIT_COPIES, COLUMNS, COMMIT_COPI
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
 _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
-_PORT, _LINE, _COPIES = range(15, 18)
-assert len(COLUMNS) == 18
+_LINE, _COPIES = range(15, 17)
+assert len(COLUMNS) == 17
 
 PIPES = 32
 """Most pipes of an SM partition."""
@@ -233,7 +233,7 @@ def run(
                     amount = table[row, _L2_BYTES]
                     l2_free = max(server[sm, shared], l2_free) + amount * l2_cost
                     port_free[sm] = max(server[sm, shared], port_free[sm])
-                    port_free[sm] += max(amount * pace.port_cycles_per_byte, table[row, _PORT])
+                    port_free[sm] += amount * pace.port_cycles_per_byte
                     moved = max(l2_free, port_free[sm])
                     debt[row, 0] += table[row, _MISSES]
                     if table[row, _MISSES] == 0.0:
