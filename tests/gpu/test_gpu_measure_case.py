@@ -1,13 +1,16 @@
 """A case measured in every legal placement, on a simulated A100."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from fake_driver import FakeDriver
 
-from placewise.gpu.measure_case import measure_case
+from placewise.gpu.measure_case import MOST, measure_case, placements_to_measure
 from placewise.gpu.timing import Options
 from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
+from placewise.space import Placement
 
 N = 1000
 SOURCE = """
@@ -77,3 +80,35 @@ def test_every_legal_placement_is_measured_and_correct():
             assert (("x", space), ("table", other), ("y", "global")) in placements
     assert not driver.live
     assert not driver.memory
+
+
+def arrays_of(count):
+    """A kernel of so many arrays, each of which may live in three spaces."""
+    names = tuple(f"a{n}" for n in range(count))
+    spaces = ("global", "readonly", "constant")
+    return SimpleNamespace(
+        arrays=names,
+        present=Placement(tuple((name, "global") for name in names)),
+        searched=lambda array: spaces,
+        spaces=lambda array: spaces,
+        # Together, two arrays do not fit into constant memory.
+        fits=lambda p: "full" if sum(s == "constant" for _, s in p.spaces) > 1 else None,
+        machine=SimpleNamespace(spaces=()),
+        chunked=(),
+    )
+
+
+def test_all_placements_of_few_arrays_are_measured():
+    found = list(placements_to_measure(arrays_of(3)))
+    assert len(set(found)) == len(found) == 2**3 + 3 * 2**2
+
+
+def test_some_placements_of_many_arrays_are_measured_every_single_move_among_them():
+    legality = arrays_of(16)
+    found = list(placements_to_measure(legality))
+    assert found[0] == legality.present
+    assert len(set(found)) == len(found) <= MOST
+    assert all(legality.fits(placement) is None for placement in found)
+    single = [p for p in found if len(p.moved(legality.present)) == 1]
+    assert len(single) == 16 * 2
+    assert list(placements_to_measure(legality)) == found

@@ -52,6 +52,25 @@ def test_loads_pass_l1_by_where_they_are_told_to(driver, target):
     assert "chained_l2" in [name for name, _ in driver.launched]
 
 
+@pytest.mark.parametrize("lap", [np.zeros(1, np.int64), np.array([0, 4, 0, 4] * 200)])
+def test_stalls_of_the_chase_itself_are_not_the_loads(target, monkeypatch, lap):
+    """Clocks as an H100 left them: every 16th load 23 cycles longer, every 256th 142."""
+    kernels = target.kernels
+    timed = kernels.timed
+
+    def stalled(path, route, untimed, laps, source, words):
+        cycles, places = timed(path, route, untimed, laps, source, words)
+        at = np.arange(cycles.size) % 256
+        longer = np.where(at == 0, 142, np.where(at % 16 == 0, 23, 0))
+        loads = 0 if path == "nothing" else 33
+        return (10 + loads + longer).reshape(cycles.shape).astype(np.uint16), places
+
+    monkeypatch.setattr(kernels, "timed", stalled)
+    monkeypatch.setattr(kernels, "_overheads", {})
+    found = target.chaser("global").run(Chase(lap, laps=3)).cycles
+    np.testing.assert_array_equal(found, 33)
+
+
 def test_addresses_that_repeat_go_to_other_words_of_their_sector():
     route = route_of(Chase(np.array([0, 64, 0, 32]), before=np.array([64])))
     assert route.places.tolist() == [16, 0, 17, 1, 8]
