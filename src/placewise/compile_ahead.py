@@ -3,7 +3,7 @@
 Numba compiles a function when it is first called. Here each is called once, on a small launch, and
 its machine code is written to the folder ``compiled`` of the package, where every user of this
 installation finds it. ``make setup`` does this; without it the first command that needs the
-simulator compiles into the user's cache, which takes about half a minute.
+simulator compiles into the user's cache, which takes one to two minutes.
 """
 
 from __future__ import annotations

@@ -62,4 +62,4 @@ def _ahead() -> Check:
     if functions:
         return Check(name, State.works, f"{functions} functions, {AHEAD}")
     hint = "python -m placewise.compile_ahead"
-    return Check(name, State.absent, "the first run compiles it, in about half a minute", hint)
+    return Check(name, State.absent, "the first run compiles it, in one to two minutes", hint)
