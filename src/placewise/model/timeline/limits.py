@@ -13,6 +13,7 @@ from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.base import PathTime, Term
 from placewise.model.evidence.contention import Hottest
 from placewise.model.timeline.pace import (
+    BLOCKS_PER_CYCLE,
     SAME_ADDRESS_PER_CYCLE,
     SAME_LINE_PER_CYCLE,
     dram_bytes_per_cycle,
@@ -24,6 +25,7 @@ from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitio
 _LINES = 5
 """Most source lines that are named for each part."""
 CONTENTION = "atomics on one address"
+BLOCK_SCHEDULER = "block scheduler"
 LINE_CONTENTION = "atomics in one line"
 NAMES = {LOAD_STORE: "load/store unit", TEXTURE: "texture unit"}
 
@@ -128,6 +130,11 @@ def written_share(run: SimulatedLaunch) -> float:
     written = run.traffic.dram_sectors_written().value
     fetched = sum(max(0.0, t.dram_sectors.value) for t in run.traffic.sites)
     return written / (written + fetched) if written else 0.0
+
+
+def block_limit(run: SimulatedLaunch) -> PathTime:
+    """Time that the block scheduler needs to start all blocks."""
+    return PathTime(BLOCK_SCHEDULER, run.launch.blocks / BLOCKS_PER_CYCLE)
 
 
 def scattered_time(run: SimulatedLaunch, machine: Machine, sms: float) -> list[PathTime]:

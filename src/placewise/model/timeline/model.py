@@ -26,6 +26,7 @@ from placewise.model.timeline.launch import INSTRUCTIONS, course
 from placewise.model.timeline.limits import (
     Work,
     bandwidth_limits,
+    block_limit,
     busiest,
     contention_limits,
     issue_limits,
@@ -82,6 +83,7 @@ class TimelineModel:
             *issue_limits(code, work, run, sms),
             *bandwidth_limits(run, machine),
             *contention_limits(run, paths.hottest),
+            block_limit(run),
             _latency(matrix, paths, offsets, run, busy, pace),
         ]
         # The launch takes at least as long as each part of the machine by itself, and what does

@@ -17,6 +17,11 @@ LAUNCH_CYCLES = 200.0
 """Cycles from the end of a block to the first instruction of the next one in its slot. Fitted, to
 tens of cycles, on gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and
 H200."""
+BLOCKS_PER_CYCLE = 0.8
+"""Blocks that the block scheduler starts in a cycle, on all SMs together. No document says. Fitted
+on one time of an H100 (benchmarks/results/gpu): a triad of 32,768 blocks, whose arrays L2 holds,
+takes 24.1 us, of which an empty launch takes 2.9. A copy of single bytes by 1,048,576 blocks gets
+0.71 of them a cycle."""
 DRAIN_SHARE = 0.5
 """Share of L2's round-trip latency that a store needs to reach L2."""
 ACHIEVED_DRAM = 0.97
