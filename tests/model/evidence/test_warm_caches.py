@@ -30,7 +30,7 @@ def copy_case(megabytes: float) -> Case:
     """Reads and writes as many megabytes each."""
     n = int(megabytes * 2**18)
     arrays = [np.ones(n, np.float32), np.zeros(n, np.float32)]
-    return placewise.make_case("copy", COPY, arrays, block=256, grid=n // 256, arch="sm_80")
+    return placewise.make_case("copy", COPY, arrays, block=1024, grid=n // 1024, arch="sm_80")
 
 
 def test_a_small_launch_fetches_and_writes_nothing_in_dram_once_caches_are_warm():
