@@ -69,7 +69,10 @@ def verdict(measurement: dict[str, Any], machine: str) -> Verdict:
     now = times[was]
     fastest = min(times, key=lambda spaces: times[spaces])
     chosen = advice.recommended
-    there = times.get(tuple(chosen.placement[a] for a in arrays)) if chosen else now
+    there: float | None = now
+    if chosen is not None:
+        others = {array for array, _, _ in chosen.placement.moved(present)} - set(arrays)
+        there = times.get(tuple(chosen.placement[a] for a in arrays)) if not others else None
     moved = [
         f"{array} → {space}"
         for array, space, before in zip(arrays, fastest, was, strict=True)
