@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Dim3
 from placewise.runtime.choice import Choice, Kept, choose, keep_original, unlike
 from placewise.runtime.devices.place import Ready, Snapshot, Where
+from placewise.runtime.launch_classes import Family, LaunchClass, Repeat
 from placewise.runtime.launches.call import Call
 from placewise.runtime.launches.doubt import DoubtError
 from placewise.runtime.launches.facts import KernelFacts, check_read_only_loads, facts_of
@@ -65,45 +66,6 @@ class Settings:
     """Records the accesses of a launch in place of a run on the executor."""
 
 
-@dataclass(eq=False)
-class _Class:
-    """The state of one class of launches. It is read and changed only while the tuner's lock is
-    held."""
-
-    what: str
-    choice: Choice = field(default_factory=lambda: keep_original("being chosen"))
-    ready: Ready | None = None
-    from_disk: bool = False
-    overhead: Overhead = field(default_factory=Overhead)
-    repeating: float = 0.0
-    """Seconds of look-ups for repeated launches, which are part of the overhead."""
-    launches: int = 0
-    tuned: int = 0
-    """Number of launches of the form."""
-    others: int = 0
-    """Number of further sets of scalar values for which its choice was reused."""
-
-
-@dataclass(eq=False)
-class _Family:
-    """Classes that differ only in values of scalars. It is changed only while the tuner's lock is
-    held."""
-
-    values: int = 0
-    """Number of sets of scalar values so far."""
-    latest: _Class | None = None
-    """The class for which a choice was made last."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Repeat:
-    """A launch of a form that may be repeated while the form is the one of its class."""
-
-    of: _Class
-    ready: Ready
-    launch: Callable[[], None]
-
-
 class Tuner:
     """Launches one kernel. Safe to use from several threads: no launch waits for a choice that
     another thread is making; the original runs until the choice is made."""
@@ -119,12 +81,12 @@ class Tuner:
         """Compiled kernels, by the types of the arguments and the target; ``_facts`` has the same
         keys."""
         self._facts: dict[tuple[str, ...], KernelFacts | DoubtError] = {}
-        self._classes: dict[str, _Class] = {}
+        self._classes: dict[str, LaunchClass] = {}
         """Classes by key. Several keys may share a class if one reused the choice of another in its
         family."""
-        self._chosen: list[_Class] = []
-        self._families: dict[str, _Family] = {}
-        self._repeats: dict[Hashable, _Repeat] = {}
+        self._chosen: list[LaunchClass] = []
+        self._families: dict[str, Family] = {}
+        self._repeats: dict[Hashable, Repeat] = {}
         """Launches of forms, by fingerprint."""
         self._doubts: dict[str, int] = {}
         """Number of launches of the original outside of any class, by reason."""
@@ -246,7 +208,7 @@ class Tuner:
             # If something is wrong with the kernel, the original's own launch will show it.
             return DoubtError(f"it cannot be read: {error.message}")
 
-    def _class_of(self, call: Call, where: Where, facts: KernelFacts) -> tuple[_Class, bool]:
+    def _class_of(self, call: Call, where: Where, facts: KernelFacts) -> tuple[LaunchClass, bool]:
         """The class of a launch, and whether this launch is its first one, for which a choice must
         be made.
 
@@ -266,7 +228,7 @@ class Tuner:
             found = self._classes.get(key)
             if found is not None:
                 return found, False
-            family = self._families.setdefault(class_key(signature, call, ()), _Family())
+            family = self._families.setdefault(class_key(signature, call, ()), Family())
             known = family.latest
             if known is not None and _is_between(family.values + 1) and _holds(known.choice, call):
                 family.values += 1
@@ -276,13 +238,13 @@ class Tuner:
                 return known, False
             if len(self._chosen) >= self._settings.choices:
                 raise DoubtError(f"more than {self._settings.choices} classes of launches")
-            made = self._classes[key] = _Class(describe_class(call, facts.deciding))
+            made = self._classes[key] = LaunchClass(describe_class(call, facts.deciding))
             family.values += 1
             family.latest = made
             self._chosen.append(made)
             return made, True
 
-    def _later(self, call: Call, where: Where, found: _Class, seconds: float) -> Any:
+    def _later(self, call: Call, where: Where, found: LaunchClass, seconds: float) -> Any:
         """Launch the chosen version, if there is one and it is valid for ``call``; else the
         original."""
         with self._lock:
@@ -309,10 +271,10 @@ class Tuner:
             if call.fingerprint is not None:
                 if len(self._repeats) >= MOST_REPEATS:
                     self._repeats.clear()
-                self._repeats[call.fingerprint] = _Repeat(found, ready, launch)
+                self._repeats[call.fingerprint] = Repeat(found, ready, launch)
         return None
 
-    def _compare(self, call: Call, where: Where, found: _Class, ready: Ready) -> Any:
+    def _compare(self, call: Call, where: Where, found: LaunchClass, ready: Ready) -> Any:
         """Launch the original, run the form on copies of the same arguments, and compare."""
         watch = Stopwatch(self._settings.patience)
         before = self._before(call, where, ready.original, watch)
@@ -337,11 +299,11 @@ class Tuner:
             found.overhead += watch.overhead
         return result
 
-    def _give_up(self, found: _Class, why: str) -> None:
+    def _give_up(self, found: LaunchClass, why: str) -> None:
         with self._lock:
             found.ready, found.choice = None, keep_original(why)
 
-    def _first(self, call: Call, where: Where, facts: KernelFacts, found: _Class) -> Any:
+    def _first(self, call: Call, where: Where, facts: KernelFacts, found: LaunchClass) -> Any:
         """Launch the original, then make the choice for its class and compare it on this launch's
         arguments."""
         watch = Stopwatch(self._settings.patience)
@@ -373,7 +335,7 @@ class Tuner:
                 found.launches += 1
         return result
 
-    def _forget(self, found: _Class) -> None:
+    def _forget(self, found: LaunchClass) -> None:
         self._classes = {k: c for k, c in self._classes.items() if c is not found}
         self._chosen = [c for c in self._chosen if c is not found]
         self._families = {k: f for k, f in self._families.items() if f.latest is not found}
