@@ -20,7 +20,8 @@ the GPU. Sources:
   matrices of 32768 x 32768. A quarter of the times stands here, for a quarter of the elements,
   since arrays here hold at most 4 GB.
 
-The kernels (``kernels/*.cu``) were written from what these sources describe. ``half`` splits the
+The kernels (``kernels/*.cu``) were written from what these sources describe, but for ``pieces``,
+which only ``benchmarks.gpu.published`` times. ``half`` splits the
 kernels, not the rows: what is ``kept`` was not looked at before the mends were done. Kernels added
 ``later`` belong to neither. Of their rows four have served to fit what scattered stores cost
 (:data:`FITTED`); the others are judged by it.
@@ -99,12 +100,11 @@ def read_measurements(path: Path = MEASUREMENTS) -> tuple[Measurement, ...]:
     found = []
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
-            pairs = (pair.split("=") for pair in row["configuration"].split())
             found.append(
                 Measurement(
                     row["case"],
                     row["machine"],
-                    tuple((name, int(value)) for name, value in pairs),
+                    read_configuration(row["configuration"]),
                     float(row["microseconds"]),
                     row["source"],
                     float(row["clock_mhz"]) if row["clock_mhz"] else None,
@@ -112,6 +112,12 @@ def read_measurements(path: Path = MEASUREMENTS) -> tuple[Measurement, ...]:
                 )
             )
     return tuple(found)
+
+
+def read_configuration(text: str) -> Configuration:
+    """A configuration as the table has it, such as ``form=0 n=8192``."""
+    pairs = (pair.split("=") for pair in text.split())
+    return tuple((name, int(value)) for name, value in pairs)
 
 
 def predict(measurements: Sequence[Measurement], workers: int | None) -> list[Predicted | str]:

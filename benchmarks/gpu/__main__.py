@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 
+from benchmarks.gpu.files import NO_GPU, dated
 from placewise.cases import case_names, load_case
 from placewise.errors import PlacewiseError
 from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord
@@ -18,8 +18,6 @@ from placewise.gpu.device import Device
 from placewise.gpu.measure_case import measure_case
 from placewise.gpu.record import read_measurements, write_measurements
 
-NO_GPU = 3
-"""Exit status where there is no GPU."""
 LOADS_AND_STORES = ("global_op_ld", "global_op_st", "local_op_ld", "local_op_st")
 METRICS = (
     "gpu__time_duration.sum",
@@ -108,8 +106,7 @@ def _arguments() -> argparse.Namespace:
 
 def _add(folder: Path, measurement: Measurement) -> Path:
     """Beside what the file holds of other cases."""
-    device = re.sub(r"\W+", "-", measurement.device.name).strip("-")
-    path = folder / f"gpu-{device}-{measurement.date[:10]}.json"
+    path = dated(folder, "gpu", measurement.device.name, measurement.date)
     earlier = read_measurements(path) if path.is_file() else ()
     kept = tuple(m for m in earlier if m.case != measurement.case)
     write_measurements(path, (*kept, measurement))

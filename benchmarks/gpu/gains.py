@@ -10,7 +10,6 @@ again and times it beside the present form on the machine's GPU: measured beside
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.gpu.files import NO_GPU, dated
 from benchmarks.placement.beginners import BEGINNERS
 from benchmarks.results import Figure
 from placewise import advise, load_machine
@@ -30,8 +30,6 @@ from placewise.kernel.view import analyse_source
 from placewise.rewriter import rewrite
 from placewise.space import Placement
 
-NO_GPU = 3
-"""Exit status where there is no GPU."""
 OPTIONS = Options(time_limit_s=12.0)
 FORMS = 6
 """Forms of a kernel that are measured."""
@@ -262,14 +260,13 @@ def measure_all(
 
 def _write(folder: Path, last: Measurement, found: Sequence[Figure]) -> None:
     """After each kernel, so that what was measured stays when a later kernel fails."""
-    name = re.sub(r"\W+", "-", last.device.name).strip("-")
     document = {
         "device": asdict(last.device),
         "date": last.date,
         "figures": [asdict(f) for f in found],
     }
     text = json.dumps(document, indent=1) + "\n"
-    (folder / f"gains-{name}-{last.date[:10]}.json").write_text(text)
+    dated(folder, "gains", last.device.name, last.date).write_text(text)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Numba kernels need Numba's CUDA support besides.
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks.gpu.files import dated
 from benchmarks.placement.beginners import BEGINNERS
 from benchmarks.runtime import numba_kernels
 from placewise import tune
@@ -27,9 +27,12 @@ from placewise.gpu.exclusive import exclusive_use
 from placewise.kernel.launch import ArrayArgument
 
 KERNELS = ("multiply", "nbody", "convolution", "transpose", "histogram")
+PATIENCE_S = 90.0
+"""Seconds that choosing may take."""
 REPEATS = 30
 HOST_LAUNCHES = 100
 """Few enough to be queued without waiting for the GPU."""
+Arguments = tuple[Any, ...]
 app = typer.Typer(add_completion=False)
 
 
@@ -84,35 +87,20 @@ def _of_beginner(cupy: Any, name: str, cache: Path) -> Tuned:
     # CuPy looks kernels up by their plain names.
     source = case.source.replace("__global__", 'extern "C" __global__')
     raw = cupy.RawKernel(source, case.kernel, ("--std=c++17",))
-    tuned = tune(raw, cache=cache, patience=90.0)
-    grid, block = case.launch.grid, case.launch.block
+    tuned = tune(raw, cache=cache, patience=PATIENCE_S)
+    shape = case.launch.grid, case.launch.block
 
-    def arguments() -> tuple[Any, ...]:
+    def arguments() -> Arguments:
         return tuple(
             cupy.asarray(a.data) if isinstance(a, ArrayArgument) else a.value
             for a in case.inputs.arguments
         )
 
-    plain, ours = arguments(), arguments()
-    raw(grid, block, plain)
-    start = time.monotonic()
-    tuned(grid, block, ours)
-    cupy.cuda.get_current_stream().synchronize()
-    first_s = time.monotonic() - start
-    same = _equal(plain, ours)
-    untuned = _median_ms(cupy, lambda: raw(grid, block, plain))
-    after = _median_ms(cupy, lambda: tuned(grid, block, ours))
-    hosts = [
-        _host_us(cupy, lambda: raw(grid, block, plain)),
-        _host_us(cupy, lambda: tuned(grid, block, ours)),
-    ]
-    # One more launch on data of their own, which a choice that is in use by now computes.
-    plain, ours = arguments(), arguments()
-    raw(grid, block, plain)
-    tuned(grid, block, ours)
-    same = same and _equal(plain, ours)
-    report = tuned.report().to_dict()
-    return Tuned(f"{name}, CuPy", same, untuned, after, *hosts, first_s, report)
+    return _compared(
+        *(cupy, f"{name}, CuPy", tuned, arguments),
+        lambda values: raw(*shape, values),
+        lambda values: tuned(*shape, values),
+    )
 
 
 def _of_numba(cupy: Any, cache: Path) -> Tuned:
@@ -120,32 +108,47 @@ def _of_numba(cupy: Any, cache: Path) -> Tuned:
     rng = np.random.default_rng(3)
     n, k, d = 1 << 18, 64, 16
     points, centres = rng.random((n, d), dtype=np.float32), rng.random((k, d), dtype=np.float32)
-    tuned = tune(numba_kernels.assign, cache=cache, patience=90.0)
+    tuned = tune(numba_kernels.assign, cache=cache, patience=PATIENCE_S)
+    shape = (n // 256,), (256,)
 
-    def arguments() -> tuple[Any, ...]:
+    def arguments() -> Arguments:
         label = cupy.zeros(n, np.int32)
         return (cupy.asarray(points), cupy.asarray(centres), label, n, k, d)
 
+    return _compared(
+        *(cupy, "kmeans, Numba", tuned, arguments),
+        lambda values: numba_kernels.assign[shape](*values),
+        lambda values: tuned[shape](*values),
+    )
+
+
+def _compared(
+    cupy: Any,
+    name: str,
+    tuned: Any,
+    arguments: Callable[[], Arguments],
+    launch_plain: Callable[[Arguments], object],
+    launch_tuned: Callable[[Arguments], object],
+) -> Tuned:
     plain, ours = arguments(), arguments()
-    grid, block = (n // 256,), (256,)
-    numba_kernels.assign[grid, block](*plain)
+    launch_plain(plain)
     start = time.monotonic()
-    tuned[grid, block](*ours)
+    launch_tuned(ours)
     cupy.cuda.get_current_stream().synchronize()
     first_s = time.monotonic() - start
     same = _equal(plain, ours)
-    untuned = _median_ms(cupy, lambda: numba_kernels.assign[grid, block](*plain))
-    after = _median_ms(cupy, lambda: tuned[grid, block](*ours))
-    hosts = [
-        _host_us(cupy, lambda: numba_kernels.assign[grid, block](*plain)),
-        _host_us(cupy, lambda: tuned[grid, block](*ours)),
-    ]
+    both = (lambda: launch_plain(plain)), (lambda: launch_tuned(ours))
+    medians = [_median_ms(cupy, launch) for launch in both]
+    hosts = [_host_us(cupy, launch) for launch in both]
+    # One more launch on data of their own, which a choice that is in use by now computes.
+    plain, ours = arguments(), arguments()
+    launch_plain(plain)
+    launch_tuned(ours)
     same = same and _equal(plain, ours)
-    report = tuned.report().to_dict()
-    return Tuned("kmeans, Numba", same, untuned, after, *hosts, first_s, report)
+    return Tuned(name, same, *medians, *hosts, first_s, tuned.report().to_dict())
 
 
-def _equal(plain: tuple[Any, ...], ours: tuple[Any, ...]) -> bool:
+def _equal(plain: Arguments, ours: Arguments) -> bool:
     return all(
         a.get().tobytes() == b.get().tobytes()
         for a, b in zip(plain, ours, strict=True)
@@ -165,8 +168,7 @@ def main(
     found: list[dict[str, Any]] = []
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     date = datetime.now().astimezone().isoformat(timespec="seconds")
-    shown = re.sub(r"\W+", "-", name).strip("-")
-    path = folder / f"tuning-{shown}-{date[:10]}.json"
+    path = dated(folder, "tuning", name, date)
     steps = {one: lambda one=one: _of_beginner(cupy, one, cache) for one in KERNELS}
     steps["numba"] = lambda: _of_numba(cupy, cache)
     for one, step in steps.items():

@@ -33,7 +33,7 @@ def read_clocks(bus_id: str) -> Clocks:
         return UNKNOWN
     try:
         handle = nvml.device_get_handle_by_pci_bus_id_v2(bus_id)
-        # Bindings before 13.4 have these names alone.
+        # Older bindings (13.3) lack the shorter names.
         sm, memory = nvml.ClockType.CLOCK_SM, nvml.ClockType.CLOCK_MEM
         return Clocks(
             sm_mhz=int(nvml.device_get_clock_info(handle, sm)),

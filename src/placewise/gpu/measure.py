@@ -43,9 +43,9 @@ def measure(
 
     ``case`` is the original. It is launched first: all versions must leave the same outputs, bit
     for bit, and its own are compared with those of its execution on the CPU (``expected``, run here
-    where it is not given). A version that the compiler or the driver refuses is
-    recorded with its error; after a fault that costs the context, what follows is left out.
-    ``driver`` stands in for the driver bindings in tests.
+    where it is not given). A version that the compiler or the driver refuses is recorded with its
+    error; after a fault that costs the context, what follows is left out. ``driver`` stands in for
+    the driver bindings in tests.
 
     Raises DeviceError where there is no GPU, and what compiling and executing ``case`` raises.
     """
@@ -59,14 +59,14 @@ def measure(
         clocks = read_clocks if driver is None else _no_clocks
         bus_id = device.bus_id
         info = _info(device, clocks(bus_id), original.options.nvrtc)
-        expected_outputs, checks = _reference(device, bus_id, original, truth)
+        reference, checks = _reference(device, bus_id, original, truth)
         records: list[PlacementRecord] = []
         waiting = list(versions)
         while waiting and not _over(start, options.time_limit_s):
             version = waiting.pop(0)
-            case_here = for_target(version.case, target)
             record = PlacementRecord(version.placement.spaces)
-            record, lost = _measured(device, bus_id, case_here, expected_outputs, options, record)
+            here = for_target(version.case, target)
+            record, lost = _measured(device, bus_id, here, reference, options, record)
             records.append(record)
             if progress is not None:
                 progress(record)
@@ -148,10 +148,7 @@ def _reference(
             original.source, original.filename, original.kernel, original.options
         )
         with exclusive_use(bus_id), Scope(device) as scope:
-            loaded = _load(scope, original, cubin, entry)
-            loaded.launch()
-            device.wait()
-            outputs = _downloaded(device, loaded.arrays, expected)
+            outputs = _outputs(device, load_case(scope, original, cubin, entry), expected)
     except PlacewiseError:
         # The record of the version in question says what is wrong.
         return expected, ()
@@ -171,7 +168,7 @@ def _measured(
     try:
         cubin, entry = compile_cubin(case.source, case.filename, case.kernel, case.options)
         with exclusive_use(bus_id), Scope(device) as scope:
-            loaded = _load(scope, case, cubin, entry)
+            loaded = load_case(scope, case, cubin, entry)
             return _timed(scope, loaded, expected, options, record), False
     except DeviceError as error:
         return replace(record, error=str(error)), _is_lost(device)
@@ -188,27 +185,38 @@ def _is_lost(device: Device) -> bool:
     return False
 
 
+_Arrays = dict[str, tuple[Any, NDArray[np.generic]]]
+"""By name: device pointer and what was uploaded there."""
+
+
 @dataclass(frozen=True, eq=False)
-class _Loaded:
-    """A version on the device, ready to be launched."""
+class Loaded:
+    """A case on the device, ready to be launched."""
 
     case: Case
     function: Any
+    """The driver's handle of the kernel."""
     launch: Callable[[], None]
+    """Queues a launch."""
     arrays: _Arrays
 
 
-def _load(scope: Scope, case: Case, cubin: bytes, entry: str) -> _Loaded:
+def load_case(scope: Scope, case: Case, cubin: bytes, entry: str) -> Loaded:
+    """Load the machine code of ``case`` and upload its inputs.
+
+    Raises DeviceError where the driver refuses, and UnsupportedError for inputs that hold pointers
+    and for textures that are not plain ones over linear memory.
+    """
     module = scope.module(cubin)
     function = scope.function(module, entry, case.launch.shared_bytes)
     for symbol, data in case.inputs.constants:
         scope.fill_constant(module, symbol, data)
-    parameters, arrays = upload_parameters(scope, case.inputs)
-    return _Loaded(case, function, scope.launcher(function, case.launch, parameters), arrays)
+    parameters, arrays = _parameters(scope, case.inputs)
+    return Loaded(case, function, scope.launcher(function, case.launch, parameters), arrays)
 
 
 def _timed(
-    scope: Scope, loaded: _Loaded, expected: _Expected, options: Options, record: PlacementRecord
+    scope: Scope, loaded: Loaded, expected: _Expected, options: Options, record: PlacementRecord
 ) -> PlacementRecord:
     device, arrays = scope.device, loaded.arrays
     originals = {name: data for name, (_, data) in arrays.items() if name in expected.updated}
@@ -219,9 +227,7 @@ def _timed(
             pointer, data = arrays[name]
             device.call("cuMemcpyDtoDAsync", pointer, copy, data.nbytes, device.stream)
 
-    loaded.launch()
-    device.wait()
-    found = _downloaded(device, arrays, expected)
+    found = _outputs(device, loaded, expected)
     checks = tuple(compare(name, data, found[name]) for name, data in expected.outputs.items())
     timings = [time_launches(scope, loaded.launch, restore, state, options) for state in options.l2]
 
@@ -240,15 +246,8 @@ def _timed(
     )
 
 
-_Arrays = dict[str, tuple[Any, NDArray[np.generic]]]
-
-
-def upload_parameters(scope: Scope, inputs: Inputs) -> tuple[list[NDArray[np.generic]], _Arrays]:
-    """Each parameter's value in an array of its own; device pointer and data of each array.
-
-    Raises UnsupportedError for inputs that hold pointers, and for textures that are not plain ones
-    over linear memory.
-    """
+def _parameters(scope: Scope, inputs: Inputs) -> tuple[list[NDArray[np.generic]], _Arrays]:
+    """Each parameter's value in an array of its own; device pointer and data of each array."""
     for holder, _ in inputs.pointers:
         raise UnsupportedError(
             "inputs that hold pointers are not measured on a device", where=f"'{holder}'"
@@ -275,15 +274,15 @@ def upload_parameters(scope: Scope, inputs: Inputs) -> tuple[list[NDArray[np.gen
     return parameters, arrays
 
 
-def _downloaded(
-    device: Device, arrays: _Arrays, expected: _Expected
-) -> dict[str, NDArray[np.generic]]:
-    """Contents of the arrays that the kernel writes."""
+def _outputs(device: Device, loaded: Loaded, expected: _Expected) -> dict[str, NDArray[np.generic]]:
+    """Launch once; what the arrays that the kernel writes hold afterwards."""
+    loaded.launch()
+    device.wait()
     found: dict[str, NDArray[np.generic]] = {}
     for name in expected.outputs:
-        if name not in arrays:
+        if name not in loaded.arrays:
             raise CaseError(f"output '{name}' is not an array of this version", where=name)
-        pointer, data = arrays[name]
+        pointer, data = loaded.arrays[name]
         found[name] = np.empty_like(data)
         device.call("cuMemcpyDtoH", found[name].ctypes.data, pointer, data.nbytes)
     return found

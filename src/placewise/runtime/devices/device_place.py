@@ -250,6 +250,7 @@ class DevicePlace:
         owned = bool(form.constants or form.pieces)
         # Packed once: a launch that is repeated is to cost the host little.
         packed = _Packed.of(parameters)
+        copy = partial(self._queue, self._copy, stream)
 
         def queue() -> None:
             with loaded.lock:
@@ -260,7 +261,6 @@ class DevicePlace:
                 loaded.stream = stream
                 for to, source, size in constants:
                     self.device.call("cuMemcpyDtoDAsync", to, source, size, stream)
-                copy = partial(self._queue, self._copy, stream)
                 for cut, address in fields:
                     queue_copy(copy, address, cut, back=False)
                 self._queue_packed(loaded.function, stream, launch, packed.at)

@@ -177,12 +177,12 @@ def _check_writes(
     me: int,
     now: int,
     same: bool,
+    oldest: int,
     window: int,
     offset: int,
 ) -> None:
     """Note races of the present access with the writes that a cell remembers."""
     cell = words_at(cell_address)
-    oldest = _oldest(state_address, me, window)
     if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, kind, cell[0], cell[1], me, now, same, window, offset)
     if cell[0] & at.HAS_READS == 0:
@@ -211,8 +211,9 @@ def on_read(
     reads = words_at(reads_address)
     oldest = _oldest(state_address, me, window)
     _check_writes(
-        state_address, at.WRITE_READ, cell_address, reads_address, me, now, False, window, offset
-    )
+        state_address, at.WRITE_READ, cell_address, reads_address, me, now, False, oldest, window,
+        offset,
+    )  # fmt: skip
     cell[0] |= at.HAS_READS
     for n in (0, 2):
         read = reads[n]
@@ -265,8 +266,9 @@ def on_write(
     cell = words_at(cell_address)
     oldest = _oldest(state_address, me, window)
     _check_writes(
-        state_address, at.WRITE_WRITE, cell_address, reads_address, me, now, same, window, offset
-    )
+        state_address, at.WRITE_WRITE, cell_address, reads_address, me, now, same, oldest, window,
+        offset,
+    )  # fmt: skip
     reads = words_at(reads_address)
     if cell[0] & at.HAS_READS:
         for n in (0, 2):
