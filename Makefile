@@ -7,7 +7,7 @@ CORES ?= auto
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-all test-browser web lint types docs setup develop wheel locks clean
+.PHONY: demo test test-all slow-tests test-browser web lint types docs setup develop wheel locks clean
 
 # What the program needs to run.
 setup: $(VENV)/.installed
@@ -37,6 +37,10 @@ test: develop
 
 test-all: develop
 	$(BIN)/python -m pytest -n $(CORES) -m "not gpu"
+
+# Writes anew which tests are left to test-all because of their length; best on an idle machine.
+slow-tests: develop
+	$(BIN)/python -m pytest -n $(CORES) -m "not gpu" --write-slow
 
 # The tests of reports and studio in a headless Chromium, which must be installed. Needs Node 20.
 test-browser: develop

@@ -7,6 +7,34 @@ import pytest
 from placewise.advisor import advise
 from placewise.kernel.cases.make_case import make_case
 
+SLOW_TESTS = Path(__file__).with_name("slow.txt")
+"""Names of tests that took longer than ``SLOW_S`` when ``make slow-tests`` last ran them, one to a
+line. They have the mark ``slow`` as others that carry it in their source."""
+SLOW_S = 1.0
+"""Seconds of one test by itself, without its fixtures."""
+NEVER_SLOW = ("tests/docs/test_pages.py::test_examples_of_a_page[README.md]",)
+"""What everybody tries first is always tested."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--write-slow", action="store_true", help=f"write {SLOW_TESTS.name} anew")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    slow = frozenset(SLOW_TESTS.read_text().splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.getoption("--write-slow"):
+        reports = terminalreporter.getreports("passed")
+        slow = {r.nodeid for r in reports if r.when == "call" and r.duration > SLOW_S}
+        SLOW_TESTS.write_text("\n".join(sorted(slow.difference(NEVER_SLOW))) + "\n")
+
+
 GATHER = """\
 __global__ void gather(const float *table, const int *index, float *out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
