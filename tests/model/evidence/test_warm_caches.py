@@ -12,6 +12,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.machine.clocks import CACHES, with_caches
+from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.evidence.warm_caches import at_launch, share_kept
 
@@ -24,6 +25,7 @@ __global__ void copy(const float *in, float *out) {
 A100 = load_machine("A100")
 L2 = A100.l2
 assert L2 is not None
+WARM = with_caches(A100, "warm")
 
 
 def copy_case(megabytes: float) -> Case:
@@ -44,6 +46,20 @@ def test_a_small_launch_fetches_and_writes_nothing_in_dram_once_caches_are_warm(
         assert after.l2_hits.value == pytest.approx(
             before.l2_hits.value + before.dram_sectors.value
         )
+
+
+def test_data_of_an_earlier_launch_may_lie_in_the_other_partition_of_l2():
+    warm = _warm(_evidence(copy_case(0.25)))
+    near = replace(
+        WARM,
+        memories=tuple(
+            replace(m, detail=replace(m.detail, far_latency_cycles=None)) for m in WARM.memories
+        ),
+    )
+    with_far, without = (timeline_model().predict(warm, m) for m in (WARM, near))
+    # Half of the loads wait so much longer; each thread has one, and stores after it.
+    longer = (L2.detail.far_latency_cycles - L2.latency_cycles) / 2
+    assert with_far.total - without.total == pytest.approx(longer, rel=0.1)
 
 
 def test_a_launch_far_larger_than_l2_fetches_and_writes_all_of_it():
@@ -93,4 +109,4 @@ def _evidence(case):
 
 
 def _warm(evidence):
-    return at_launch(evidence, with_caches(A100, "warm"))
+    return at_launch(evidence, WARM)

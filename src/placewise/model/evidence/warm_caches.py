@@ -73,7 +73,10 @@ def _warm(traffic: Traffic, kept: float) -> Traffic:
     most_dirty, held = traffic.most_dirty, traffic.held
     return replace(
         traffic,
-        sites=tuple(fetching_less(t, 1.0 - kept) for t in traffic.sites),
+        sites=tuple(
+            replace(fetching_less(t, 1.0 - kept), left=kept * t.dram_sectors.value)
+            for t in traffic.sites
+        ),
         most_dirty=None if most_dirty is None else kept * min(dirtied, most_dirty),
         held=kept * min(held, _came_in(traffic)),
         written_back=Estimate(dirtied - kept * left, traffic.written_back.error),

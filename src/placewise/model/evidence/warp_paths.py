@@ -22,17 +22,23 @@ from placewise.memory.simulate.metrics.traffic import Traffic, total_traffic
 from placewise.model.evidence.block_kinds import BlockKinds
 from placewise.model.evidence.contention import Hottest, hottest_places
 from placewise.model.evidence.shorten import LONGEST, shortened
+from placewise.model.evidence.waiting_loads import THROUGH_L1, Reuse, reuse_of_loads
 
 LINE_BYTES = 128
 """Bytes of an L1 line (one tag) on every architecture whose machine code holds a schedule."""
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
+MOST_IN_FULL = 2_500_000
+"""Instructions of all warps of a launch that the timeline runs in full because its blocks differ
+(:data:`placewise.model.timeline.launch.WHOLE`); longer paths are shortened."""
+UNEVEN = 0.1
+"""Blocks differ notably where the longest has so much more instructions than the shortest, over
+those of the average block."""
 _MOST_COUNTED = 256
 """Executions of one instruction whose passes are counted; further ones are assumed to be alike."""
 _LANE_WEIGHTS = np.random.default_rng(0).integers(1, 1 << 62, 32) | 1
 """Odd numbers of 62 bits: sums of lanes times these, modulo 2^64, tell apart where lanes are."""
-_THROUGH_L1 = ("global", "local", "generic", "texture")
 
 
 class Passes(NamedTuple):
@@ -61,6 +67,8 @@ class KindOfBlocks:
     executions: Mapping[int, float]
     """By offset: warps of all blocks of this kind that execute the instruction; empty where nothing
     but the launch's executions is known."""
+    reuse: Mapping[int, Reuse] = field(default_factory=dict)
+    """By offset of each load through L1: what requests of a block have in common."""
 
 
 ONE_KIND = KindOfBlocks({}, {}, 1.0, {})
@@ -92,9 +100,18 @@ class WarpPaths:
     launch: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """(blocks of the launch,) kind of each; empty: all are of kind 0."""
 
+    def kind_of_rows(self) -> NDArray[np.int64]:
+        """(blocks,) kind of each row of ``warps``."""
+        return self.kind if len(self.kind) else np.zeros(len(self.warps), np.int64)
+
     def rows_of(self, kind: int) -> NDArray[np.int64]:
         """Rows of ``warps`` that are blocks of one kind."""
-        return np.flatnonzero(self.kind == kind) if len(self.kind) else np.arange(len(self.warps))
+        return np.flatnonzero(self.kind_of_rows() == kind)
+
+    @property
+    def are_uneven(self) -> bool:
+        """Whether some of the blocks have notably more instructions than others."""
+        return is_uneven(self.length[self.warps].sum(axis=1))
 
     def blocks_of_kinds(self, blocks: int) -> list[int]:
         """Number of blocks of each kind in the launch, which has ``blocks`` in all."""
@@ -102,6 +119,11 @@ class WarpPaths:
             return [blocks]
         found: list[int] = np.bincount(self.launch, minlength=len(self.kinds)).tolist()
         return found
+
+
+def is_uneven(instructions: NDArray[np.int64]) -> bool:
+    """Whether blocks of so many ``instructions`` (blocks,) differ by more than :data:`UNEVEN`."""
+    return float(np.ptp(instructions)) > UNEVEN * float(instructions.mean())
 
 
 def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Traffic]) -> WarpPaths:
@@ -128,6 +150,10 @@ def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Tra
     whole = np.array([int(sizes[path].sum()) for path in found])
     # All are shortened by the same factor, so that their ratios of lengths stay.
     least = min(1.0, LONGEST / max(1, int(whole.max())))
+    work = whole[warps].sum(axis=1)
+    if len(rows) == len(blocks.launch) and is_uneven(work):
+        # The timeline runs them in full, to see which block ends last.
+        least = min(least, MOST_IN_FULL / float(work.sum()))
     short = [shortened(p, sizes, math.ceil(n * least)) for p, n in zip(found, whole, strict=True)]
     joined = [np.concatenate([places[b] for b in p]) if len(p) else p for p in short]
     length = np.array([len(p) for p in joined], np.int64)
@@ -155,6 +181,7 @@ def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Tra
                 _over_average(t, average),
                 scales[k] / scale,
                 _executions(sliced, blocks, k),
+                reuse_of_loads(sliced, blocks.traced(k)),
             )
             for k, t in enumerate(traffic)
         ),
@@ -237,7 +264,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
     for access in sliced.accesses:
         site = sliced.sites[access.site]
         place = site.ptx_line
-        if site.space not in _THROUGH_L1 or seen.get(place, 0) >= _MOST_COUNTED:
+        if site.space not in THROUGH_L1 or seen.get(place, 0) >= _MOST_COUNTED:
             continue
         own_warps = counts[access.warps]
         if not own_warps.any():

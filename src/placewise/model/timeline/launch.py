@@ -15,7 +15,7 @@ INSTRUCTIONS = 250_000
 MOST_SMS = 8
 """Most SMs in one timeline of a launch that is too large to be run in full."""
 WHOLE = 12
-"""A launch with several kinds of blocks is run in full if it has up to this many times
+"""A launch whose blocks differ is run in full if it has up to this many times
 :data:`INSTRUCTIONS`."""
 KINDS_SMS = 8
 """Most SMs in one timeline of a launch with several kinds of blocks and a few waves."""
@@ -60,19 +60,46 @@ def course(
     For a launch of many waves an SM is run twice: with its resident blocks only, and with several
     times as many. The difference gives the cycles of each further block.
     """
+    most = -(-blocks // busy)
+    if most > resident:
+        # Blocks that start one after another hide each other's latencies from the first wave on,
+        # which launches of many waves were measured not to do.
+        pace = pace._replace(start=0.0)
     own = ready_to_run(table, paths, offsets, pace, instructions)
     kinds = paths.launch if len(paths.launch) == blocks else np.zeros(blocks, np.uint8)
-    most = -(-blocks // busy)
     sizes = np.bincount(kinds, minlength=len(own.rows))
     several = np.count_nonzero(sizes) > 1
-    # With several kinds it matters which SMs get the longer blocks, so larger launches run in full.
-    if float(sizes @ own.instructions) <= instructions * (WHOLE if several else 1):
+    # Where blocks differ it matters which SMs get the longer ones, so larger launches run in full.
+    budget = instructions * (WHOLE if several or paths.are_uneven else 1)
+    if float(sizes @ own.instructions) <= budget:
         total = _cycles(own, kinds, min(most, resident), busy) * own.scale_of(kinds, kinds)
         return Course(total, total / most, total)
     if several:
         return _of_several_kinds(own, kinds, resident, busy)
-    found = _of_one_kind(own, resident, blocks, busy)
-    return found._replace(total=found.total * float(own.scale[0]))
+    return _of_one_kind(own, resident, blocks, busy)
+
+
+def alone(
+    table: NDArray[np.float64],
+    paths: WarpPaths,
+    offsets: NDArray[np.int64],
+    pace: Pace,
+    *,
+    longest: bool,
+) -> float:
+    """Cycles of one block that has an SM to itself and is not among the first of the launch: of the
+    traced block with the most instructions, or of an average one. Arguments as of
+    :func:`course`."""
+    own = ready_to_run(table, paths, offsets, pace, INSTRUCTIONS)
+    work = own.sizes * np.array([own.scale[k] for k in paths.kind_of_rows()])
+    aim = work.max() if longest else work.mean()
+    row = int(np.argmin(np.abs(work - aim)))
+    later = pace._replace(parameters=0.0, start=0.0)
+    cycles = run(
+        own.table, own.path, own.start, own.length, own.warps, 1, np.array([row]), later, 1,
+        NOT_RECORDED,
+    )  # fmt: skip
+    return float(cycles * aim / max(1, own.sizes[row]))
 
 
 class Blocks(NamedTuple):
@@ -87,6 +114,8 @@ class Blocks(NamedTuple):
     takes them."""
     rows: tuple[NDArray[np.int64], ...]
     """For each kind, the rows of ``warps`` that are blocks of it."""
+    sizes: NDArray[np.int64]
+    """(rows,) instructions of each traced block."""
     instructions: NDArray[np.float64]
     """(kinds,) instructions of the average traced block of each kind."""
     scale: NDArray[np.float64]
@@ -100,14 +129,15 @@ class Blocks(NamedTuple):
         ``kinds`` are the kinds of the launch's blocks, ``ran`` those of the blocks that were
         run."""
         work = (self.instructions * self.scale)[kinds].mean()
-        return float(work / self.instructions[ran].mean())
+        return float(work / self.sizes[self.order_of(ran)].mean())
 
     def order_of(self, kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """(blocks,) rows of ``warps`` of blocks of ``kinds``: those at hand, again and again."""
+        """(blocks,) rows of ``warps`` of blocks of ``kinds``. Each block gets the traced block of
+        its kind that lies at about the same place in the launch."""
         order = np.empty(len(kinds), np.int64)
         for k, rows in enumerate(self.rows):
             at = np.flatnonzero(kinds == k)
-            order[at] = rows[np.arange(len(at)) % len(rows)]
+            order[at] = rows[(2 * np.arange(len(at)) + 1) * len(rows) // max(1, 2 * len(at))]
         return order
 
 
@@ -128,6 +158,7 @@ def ready_to_run(
     for k, own in enumerate(rows):
         warps[own] += k * len(paths.start)
     length = np.tile(paths.length, kinds)
+    sizes = length[warps].sum(axis=1)
     return Blocks(
         table,
         (place + each * len(offsets)).ravel(),
@@ -135,7 +166,8 @@ def ready_to_run(
         length,
         warps,
         rows,
-        np.array([length[warps[own]].sum() / len(own) for own in rows]),
+        sizes,
+        np.array([sizes[own].mean() for own in rows]),
         np.array([paths.scale * kind.scale for kind in paths.kinds]),
         pace,
         budget,
@@ -181,7 +213,8 @@ def _of_one_kind(own: Blocks, resident: int, blocks: int, busy: int) -> Course:
     """Cycles of a launch whose blocks are all of the most frequent kind."""
 
     def cycles(count: int, held: int, sms: int = 1, pace: Pace | None = None) -> float:
-        return _cycles(own, np.zeros(count, np.uint8), held, sms, pace)
+        ran = np.zeros(count, np.uint8)
+        return _cycles(own, ran, held, sms, pace) * own.scale_of(ran, ran)
 
     per_block = float(own.instructions[0])
     blocks_per_sm = blocks / busy

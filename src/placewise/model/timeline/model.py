@@ -22,7 +22,7 @@ from placewise.model.evidence.warp_paths import (
     WarpPaths,
     warp_paths_from_counts,
 )
-from placewise.model.timeline.launch import INSTRUCTIONS, course
+from placewise.model.timeline.launch import INSTRUCTIONS, alone, course
 from placewise.model.timeline.limits import (
     Work,
     bandwidth_limits,
@@ -148,7 +148,7 @@ def _at_hand(model: str, evidence: Evidence, machine: Machine) -> _AtHand:
     executions = {c.place: c.warps for c in run.execution.instruction_counts()}
     executed = frozenset({*executions, *paths.instructions.tolist()})
     tables = [
-        table(code, machine, reach_of(run, executions, kind), paths.barriers, executed)
+        table(code, machine, reach_of(run, executions, machine, kind), paths.barriers, executed)
         for kind in paths.kinds
     ]
     busy = min(machine.processor.sms, run.launch.blocks)
@@ -172,15 +172,18 @@ def _latency(
     pace: Pace,
 ) -> PathTime:
     """Time that blocks would need if each ran alone on its SM, one after another in its slot: no
-    block waits for a pipe that another one uses."""
-    alone = course(matrix, paths, offsets, 1, 1, 1, pace)
-    resident = max(1, run.occupancy.blocks)
-    per_sm = run.launch.blocks / busy
-    return PathTime("latency", alone.total * max(1.0, per_sm / resident))
+    block waits for a pipe that another one uses. Where no slot gets a second block, that is the
+    time of the longest block."""
+    turns = run.launch.blocks / busy / max(1, run.occupancy.blocks)
+    cycles = alone(matrix, paths, offsets, pace, longest=turns <= 1.0)
+    return PathTime("latency", cycles * max(1.0, turns))
 
 
 def reach_of(
-    run: SimulatedLaunch, executions: Mapping[int, float], kind: KindOfBlocks = ONE_KIND
+    run: SimulatedLaunch,
+    executions: Mapping[int, float],
+    machine: Machine,
+    kind: KindOfBlocks = ONE_KIND,
 ) -> dict[int, Reach]:
     """How one execution of each memory instruction uses each memory level in blocks of a kind, by
     offset. ``executions`` are the numbers of warps that execute each instruction in the whole
@@ -217,19 +220,35 @@ def reach_of(
         dram_bytes = dram * traffic.sector_bytes
         if t.site.kind != "load" and stores:
             dram_bytes += written * t.sectors / stores / t.requests * kind.l2.get(place, 1.0)
-        waits = t.site.kind != "store"
+        reuse = kind.reuse.get(place)
+        waiting = reuse.waiting(past) if reuse else min(1.0, past)
+        if t.site.kind == "store":
+            waiting = 0.0
         found[place] = Reach(
             data,
             lines,
             past * traffic.sector_bytes * active,
             dram_bytes * active,
-            min(1.0, past) * active if waits else 0.0,
-            min(1.0, dram / past) if waits and past else 0.0,
+            waiting * active,
+            min(1.0, dram / past) if waiting else 0.0,
             active,
             full,
+            farther(t, machine) if waiting else 0.0,
             stored.get(place, 0.0),
         )
     return found
+
+
+def farther(t: SiteTraffic, machine: Machine) -> float:
+    """Cycles that a load's misses in L1 wait longer on the average than those that the SM's own
+    partition of L2 answers: data of an earlier launch are as often in another partition. What this
+    launch has loaded itself is in its own partition, too."""
+    l2 = machine.l2
+    if l2 is None or not l2.detail.far_latency_cycles or not t.l2_sectors.value:
+        return 0.0
+    near = 1.0 / (l2.detail.partitions or 1)
+    left = min(1.0, t.left / t.l2_sectors.value)
+    return (l2.detail.far_latency_cycles - l2.latency_cycles) * (1.0 - near) * left
 
 
 def _is_copy(t: SiteTraffic) -> bool:

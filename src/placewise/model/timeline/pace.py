@@ -67,6 +67,9 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
         hand_over=HAND_OVER_CYCLES,
         barrier=BARRIER_CYCLES,
         launch=LAUNCH_CYCLES,
+        # Its constant caches lose them at each launch.
+        parameters=last.latency_cycles,
+        start=busy_sms / BLOCKS_PER_CYCLE,
         drain=DRAIN_SHARE * last.latency_cycles,
         code_lines=buffer // line_bytes if buffer and supply else 0,
         fetch=line_bytes / supply if buffer and supply else 0.0,

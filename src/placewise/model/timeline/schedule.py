@@ -81,6 +81,9 @@ class Row(NamedTuple):
     """Share of the misses that wait for DRAM."""
     line: int = 0
     """Number of the instruction cache line that it lies in."""
+    farther: float = 0.0
+    """Cycles that its misses take longer on the average because L2 holds some of the data in
+    another partition than the SM's."""
     copies: int = 0
     """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
     :data:`AWAIT_COPIES`; 0: nothing."""
@@ -109,6 +112,9 @@ class Reach:
     full: float | None = None
     """Turns of L1's data array that its words would take if every turn moved a word of each bank;
     None for shared memory, where every turn takes as long as a full one."""
+    farther: float = 0.0
+    """Cycles that a miss takes longer on the average because L2 holds some of the data in another
+    partition than the SM's."""
     stored: float = 0.0
     """Turns in which an asynchronous copy writes to shared memory what it has loaded."""
 
@@ -254,7 +260,7 @@ def _row(
         number, 1, server, passes * reach.active + IDLE_PASSES * (1.0 - reach.active),
         (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
-        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far,
+        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, farther=reach.farther,
     )  # fmt: skip
 
 

@@ -29,8 +29,8 @@ from placewise.model.timeline.schedule import AWAIT_COPIES, COLUMNS, COMMIT_COPI
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
 _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
-_LINE, _COPIES = range(15, 17)
-assert len(COLUMNS) == 17
+_LINE, _FARTHER, _COPIES = range(15, 18)
+assert len(COLUMNS) == 18
 
 PIPES = 32
 """Most pipes of an SM partition."""
@@ -58,6 +58,10 @@ class Pace(NamedTuple):
     """Cycles from the arrival of a block's last warp at a barrier until all warps continue."""
     launch: float
     """Cycles from when an SM slot is free until warps of the next block issue."""
+    parameters: float = 0.0
+    """Cycles until an SM has the launch's parameters, which its first blocks wait for."""
+    start: float = 0.0
+    """Cycles that one SM's share of the block scheduler needs to start a block."""
     drain: float = 0.0
     """Cycles from when L2 serves a store until the block that issued it may end."""
     code_lines: int = 0
@@ -164,13 +168,16 @@ def run(
     now = 0.0
     begun = 0
     done = 0
+    scheduled = 0.0
     for turn in range(sms * resident):
         if begun < blocks:
             # Blocks are handed out to the SMs in turn, one each.
             place = turn % sms * resident + turn // sms
+            scheduled += pace.start / sms
             _begin(
-                place, begun, order[begun], pace.launch, start, length, warps, at, end, ready,
-                released, age, alive, waits, producer, copied, committed,
+                place, begun, order[begun], scheduled + pace.launch + pace.parameters, start,
+                length, warps, at, end, ready, released, age, alive, waits, producer, copied,
+                committed,
             )  # fmt: skip
             begun += 1
     while done < blocks:
@@ -243,7 +250,7 @@ def run(
                         dram_free += table[row, _DRAM_BYTES] * dram_cost
                     if debt[row, 0] >= 1.0:
                         debt[row, 0] -= 1.0
-                        result = max(result, moved + pace.l2_latency)
+                        result = max(result, moved + pace.l2_latency + table[row, _FARTHER])
                         debt[row, 1] += table[row, _FAR_MISSES]
                         if debt[row, 1] >= 1.0:
                             debt[row, 1] -= 1.0

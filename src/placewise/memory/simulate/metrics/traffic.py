@@ -77,6 +77,8 @@ class SiteTraffic:
     l2_asked: Estimate | None = None
     """Sectors that loads and atomics requested from L2: those that the SM's caches missed, and
     those fetched together with them; None if the machine has no L2."""
+    left: float = 0.0
+    """Sectors found in L2 because an earlier launch on the same data left them there."""
     merged: float = 0.0
     """Sectors of stores that reach the next cache together with those of the previous store."""
     constant: tuple[ConstantTraffic, ...] = ()
