@@ -37,7 +37,13 @@ class _Nvrtc:
     """One loaded NVRTC."""
 
     def __init__(self, path: str) -> None:
+        folder = os.path.dirname(path)
         try:
+            # NVRTC 13.0 looks for its second library in the system's folders alone, but takes what
+            # is loaded already.
+            for name in os.listdir(folder):
+                if name.startswith("libnvrtc-builtins.so"):
+                    ctypes.CDLL(os.path.join(folder, name))
             self._library = ctypes.CDLL(path)
         except OSError as error:
             raise _NvrtcError(f"NVRTC cannot be loaded: {error}") from error
