@@ -42,6 +42,7 @@ _DETAIL = {
     "partial_store_cycles": ("partial_store", "clk"),
     "conflict_cycles": ("conflict", "clk"),
     "far_latency_cycles": ("far_latency", "clk"),
+    "same_address_cycles": ("same_address", "clk"),
     "slice_hashes": ("slice", ""),
     "near_bytes": ("near", "B"),
     "background_gb_per_s": ("background", "GB/s"),

@@ -68,6 +68,8 @@ class MemoryDetail:
     """What each further wavefront of a bank conflict adds to the latency."""
     far_latency_cycles: float | None = None
     """Latency where the data lies in another partition than the SM."""
+    same_address_cycles: float | None = None
+    """L2 only: cycles of each atomic operation, of all SMs together, on one address."""
     merged_stores: float | None = None
     """L1 only: share of the stores that merge with the store directly before, of the same warp to
     the same sector, and reach the next level with it."""

@@ -300,6 +300,26 @@ def test_atomics_on_one_address_come_one_after_the_other(entry, bound):
         assert part.cycles < blocks * 256 / 100
 
 
+def test_a_machine_file_says_how_long_an_atomic_on_one_address_takes():
+    arrays = [np.zeros(4096, np.int32), np.zeros(256, np.int32)]
+    launch = Launch((4096, 1, 1), (256, 1, 1))
+
+    def cycles(machine):
+        found = predicted(ATOMICS, "one", arrays, launch, machine)
+        return next(p.cycles for p in found.parts if p.path == "atomics on one address")
+
+    slow = replace(
+        A100,
+        memories=tuple(
+            replace(m, detail=replace(m.detail, same_address_cycles=1.5))
+            if m.name == A100.l2.name
+            else m
+            for m in A100.memories
+        ),
+    )
+    assert cycles(slow) == pytest.approx(1.5 * cycles(A100))
+
+
 STRIDED = """
 extern "C" __global__ void strided(float *out, const float *in, int n) {
     __shared__ float tile[32 * 4];

@@ -120,6 +120,7 @@ _SETTINGS: Mapping[str, Kind] = {
     "bandwidth": Kind("bytes_per_cycle", bytes_per_cycle, "bandwidth = 64 B/clk;"),
     "conflict": Kind("conflict_cycles", cycles, "conflict = 2 clk;"),
     "far_latency": Kind("far_latency_cycles", cycles, "far_latency = 400 clk;"),
+    "same_address": Kind("same_address_cycles", cycles, "same_address = 1.45 clk;"),
     "set_aside": Kind("set_aside_bytes", size, "set_aside = 30 MB;"),
     "window": Kind("window_bytes", size, "window = 128 MB;"),
     "background": Kind("background_gb_per_s", bandwidth, "background = 450 MB/s;"),

@@ -14,7 +14,7 @@ from placewise.model.base import PathTime, Term
 from placewise.model.evidence.contention import Hottest
 from placewise.model.timeline.pace import (
     BLOCKS_PER_CYCLE,
-    SAME_ADDRESS_PER_CYCLE,
+    SAME_ADDRESS_CYCLES,
     SAME_LINE_PER_CYCLE,
     dram_bytes_per_cycle,
     l2_bytes_per_cycle,
@@ -164,7 +164,9 @@ def _add_line(lines: dict[str, float], t: SiteTraffic, cycles: float) -> None:
         lines[line] = lines.get(line, 0.0) + cycles
 
 
-def contention_limits(run: SimulatedLaunch, hottest: Mapping[int, Hottest]) -> list[PathTime]:
+def contention_limits(
+    run: SimulatedLaunch, machine: Machine, hottest: Mapping[int, Hottest]
+) -> list[PathTime]:
     """Times of global atomics that meet at one address, and of those that meet in one line: they
     are served one after the other, whichever SM they are from.
 
@@ -172,8 +174,9 @@ def contention_limits(run: SimulatedLaunch, hottest: Mapping[int, Hottest]) -> l
     """
     address = {place: found.address for place, found in hottest.items()}
     line = {place: found.line for place, found in hottest.items()}
+    each = (machine.l2 and machine.l2.detail.same_address_cycles) or SAME_ADDRESS_CYCLES
     return [
-        *_contention(run, address, CONTENTION, SAME_ADDRESS_PER_CYCLE),
+        *_contention(run, address, CONTENTION, 1.0 / each),
         *_contention(run, line, LINE_CONTENTION, SAME_LINE_PER_CYCLE),
     ]
 

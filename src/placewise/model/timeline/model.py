@@ -82,7 +82,7 @@ class TimelineModel:
         parts = [
             *issue_limits(code, work, run, sms),
             *bandwidth_limits(run, machine),
-            *contention_limits(run, paths.hottest),
+            *contention_limits(run, machine, paths.hottest),
             block_limit(run),
             _latency(matrix, paths, offsets, run, busy, pace),
         ]

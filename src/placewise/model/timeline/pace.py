@@ -32,9 +32,10 @@ TURNING = 0.36
 """Loss of achieved DRAM bandwidth by switching between reads and writes: this times the share of
 reads times the share of writes. From gpu-benches' gpu-stream, which achieves 0.88 to 0.94 of the
 peak where a half, or a third, of the traffic is written."""
-SAME_ADDRESS_PER_CYCLE = 1.0
-"""Atomic operations of all SMs together on one address in global memory (NVIDIA, Kepler GK110
-whitepaper: "one operation per clock"; no newer figure is documented)."""
+SAME_ADDRESS_CYCLES = 1.0
+"""Cycles of an atomic operation, of all SMs together, on one address in global memory, where the
+machine file does not give them (NVIDIA, Kepler GK110 whitepaper: "one operation per clock"; no
+newer figure is documented)."""
 SAME_LINE_PER_CYCLE = 1.7
 """Atomic operations of all SMs together in one line of 128 bytes of global memory, whichever of its
 addresses they are on. No document says. Fitted: the histogram in shared memory of
