@@ -20,6 +20,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 _SUCCESS = 0
@@ -37,13 +38,11 @@ class _Nvrtc:
     """One loaded NVRTC."""
 
     def __init__(self, path: str) -> None:
-        folder = os.path.dirname(path)
         try:
             # NVRTC 13.0 looks for its second library in the system's folders alone, but takes what
             # is loaded already.
-            for name in os.listdir(folder):
-                if name.startswith("libnvrtc-builtins.so"):
-                    ctypes.CDLL(os.path.join(folder, name))
+            for second in Path(path).parent.glob("libnvrtc-builtins.so*"):
+                ctypes.CDLL(str(second))
             self._library = ctypes.CDLL(path)
         except OSError as error:
             raise _NvrtcError(f"NVRTC cannot be loaded: {error}") from error
