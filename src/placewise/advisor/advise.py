@@ -28,11 +28,11 @@ from placewise.advisor.explain.notes import (
 from placewise.advisor.explain.why import array_facts, costs, reasons
 from placewise.advisor.finalists import (
     Demand,
+    frequent_misses,
     joined,
     operands,
     private_copies,
     recommended,
-    untimed_misses,
 )
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked
@@ -424,12 +424,12 @@ def _verdict(
             "Keep it as it is: the best-ranked placement could not be proven to compute the same "
             f"({best.verification.detail})."
         )
-    missing = untimed_misses(best, machine)
+    missing = frequent_misses(best, machine)
     if missing:
         array, share = missing
         return (
-            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}, but this ignores "
-            f"that {share:.0%} of the accesses to {array} miss the nearest cache of constant "
-            "memory."
+            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}, but "
+            f"{share:.0%} of the accesses to {array} miss the nearest cache of constant memory, "
+            "and how fast so many misses are served is not known."
         )
     return f"Keep it as it is: {best_words} predicted {gain_in_words(best)}."

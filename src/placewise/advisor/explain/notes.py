@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placewise.advisor.advice import Option
-from placewise.advisor.finalists import untimed_misses
+from placewise.advisor.finalists import frequent_misses
 from placewise.advisor.prepare import Prepared
 from placewise.choose import Candidate, search
 from placewise.machine import Machine
@@ -33,12 +33,13 @@ def time_notes(present: Option, options: list[Option], machine: Machine) -> tupl
             "times come from each form's own machine code; intervals of 80 % and probabilities "
             f"rest on measured pairs of forms ({error.fitted_on})"
         )
-    for missing in dict.fromkeys(untimed_misses(o, machine) for o in options):
+    for missing in dict.fromkeys(frequent_misses(o, machine) for o in options):
         if missing is not None:
             array, share = missing
             notes.append(
                 f"{array} in constant memory: {share:.0%} of its accesses miss the nearest "
-                "constant cache; times leave these misses out, so the move is not recommended"
+                "constant cache; how fast so many are served is not known, so the move is not "
+                "recommended"
             )
     whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
     if whole:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 
 from placewise.advisor.advice import Advice, Option
-from placewise.advisor.finalists import AS_GOOD, Demand, edit_size, untimed_misses
+from placewise.advisor.finalists import AS_GOOD, Demand, edit_size, frequent_misses
 from placewise.advisor.programs.chain import Step
 from placewise.advisor.programs.copies import Fill, fills
 from placewise.machine import Machine
@@ -150,7 +150,7 @@ def wanted(found: Sequence[Combination], demand: Demand, machine: Machine) -> li
         for c in found
         if c.moves
         and demand.is_met(c.ratio.ratio, c.ratio.faster)
-        and not any(untimed_misses(o, machine) for form in c.forms for _, o in form.options)
+        and not any(frequent_misses(o, machine) for form in c.forms for _, o in form.options)
     ]
     if not good:
         return []

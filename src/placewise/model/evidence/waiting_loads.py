@@ -1,4 +1,4 @@
-"""How often a load waits for L2, where a part of the sectors that it asks for miss L1.
+"""How often a load waits for the next cache, where a part of the sectors that it asks for miss.
 
 A sector that misses holds up its whole request. How many requests that are depends on how misses
 are spread over them, which the hit rate of sectors does not tell:
@@ -39,11 +39,11 @@ class Reuse(NamedTuple):
     """Warps that ask for the same sectors at the same time."""
 
     def waiting(self, missing: float) -> float:
-        """Share of requests that wait for L2, where on the average ``missing`` sectors of a request
-        miss L1."""
+        """Share of requests that wait for the next cache, where on the average ``missing`` sectors
+        of a request miss the nearest one."""
         rate = missing / max(1.0, self.sectors)
         different = 1.0 - self.again
-        # Sectors miss in requests for other sectors than before, as long as L1 keeps them.
+        # Sectors miss in requests for other sectors than before, as long as the cache keeps them.
         own = min(different, missing)
         if rate > different:
             own += min(self.again, (rate - different) * self.sectors)
@@ -51,12 +51,12 @@ class Reuse(NamedTuple):
 
 
 def reuse_of_loads(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Reuse]:
-    """By offset of each load through L1, what its requests in one of the ``traced`` (blocks,)
-    blocks have in common."""
+    """By offset of each load through L1 or constant caches, what its requests in one of the
+    ``traced`` (blocks,) blocks have in common."""
     steps: dict[int, list[Accesses]] = defaultdict(list)
     for access in sliced.accesses:
         site = sliced.sites[access.site]
-        if site.kind == "load" and site.space in THROUGH_L1:
+        if site.kind == "load" and site.space in (*THROUGH_L1, "constant"):
             steps[site.ptx_line].append(access)
     found = {}
     for place, accesses in steps.items():

@@ -29,7 +29,7 @@ LINE_BYTES = 128
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
-MOST_IN_FULL = 2_500_000
+MOST_IN_FULL = 600_000
 """Instructions of all warps of a launch that the timeline runs in full because its blocks differ
 (:data:`placewise.model.timeline.launch.WHOLE`); longer paths are shortened."""
 UNEVEN = 0.1
@@ -68,7 +68,8 @@ class KindOfBlocks:
     """By offset: warps of all blocks of this kind that execute the instruction; empty where nothing
     but the launch's executions is known."""
     reuse: Mapping[int, Reuse] = field(default_factory=dict)
-    """By offset of each load through L1: what requests of a block have in common."""
+    """By offset of each load through L1 or constant caches: what requests of a block have in
+    common."""
 
 
 ONE_KIND = KindOfBlocks({}, {}, 1.0, {})

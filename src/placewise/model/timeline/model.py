@@ -16,6 +16,7 @@ from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.error import TIME_ERROR
+from placewise.model.evidence.waiting_loads import Reuse
 from placewise.model.evidence.warp_paths import (
     ONE_KIND,
     KindOfBlocks,
@@ -207,8 +208,10 @@ def reach_of(
         if t.requests <= 0:
             found[place] = Reach(0.0, 0.0, active=active)
             continue
+        reuse = kind.reuse.get(place)
         if t.site.space in ("shared", "constant"):
-            found[place] = Reach(t.wavefronts / t.requests, 0.0, active=active)
+            waits = constant_misses(t, reuse, machine)
+            found[place] = Reach(t.wavefronts / t.requests, 0.0, active=active, farther=waits)
             continue
         own = kind.passes.get(place)
         data, lines, full = own or (1.0, t.lines / t.requests, 1.0)
@@ -220,7 +223,6 @@ def reach_of(
         dram_bytes = dram * traffic.sector_bytes
         if t.site.kind != "load" and stores:
             dram_bytes += written * t.sectors / stores / t.requests * kind.l2.get(place, 1.0)
-        reuse = kind.reuse.get(place)
         waiting = reuse.waiting(past) if reuse else min(1.0, past)
         if t.site.kind == "store":
             waiting = 0.0
@@ -249,6 +251,21 @@ def farther(t: SiteTraffic, machine: Machine) -> float:
     near = 1.0 / (l2.detail.partitions or 1)
     left = min(1.0, t.left / t.l2_sectors.value)
     return (l2.detail.far_latency_cycles - l2.latency_cycles) * (1.0 - near) * left
+
+
+def constant_misses(t: SiteTraffic, reuse: Reuse | None, machine: Machine) -> float:
+    """Cycles that a load waits longer on the average because constant caches miss; 0 for a load of
+    another memory."""
+    if not t.constant:
+        return 0.0
+    constant = next(s for s in machine.spaces if s.way.facts.host_filled)
+    levels = machine.levels(constant.name)
+    cycles = 0.0
+    for cache, own, beyond in zip(t.constant, levels, levels[1:], strict=False):
+        missed = cache.missed.value / t.requests
+        waiting = reuse.waiting(missed) if reuse else min(1.0, missed)
+        cycles += waiting * (beyond.latency_cycles - own.latency_cycles)
+    return cycles
 
 
 def _is_copy(t: SiteTraffic) -> bool:

@@ -113,8 +113,9 @@ class Reach:
     """Turns of L1's data array that its words would take if every turn moved a word of each bank;
     None for shared memory, where every turn takes as long as a full one."""
     farther: float = 0.0
-    """Cycles that a miss takes longer on the average because L2 holds some of the data in another
-    partition than the SM's."""
+    """Cycles that a miss of L1 takes longer on the average because L2 holds some of the data in
+    another partition than the SM's; of a load of constant memory, cycles that it takes longer on
+    the average because constant caches miss."""
     stored: float = 0.0
     """Turns in which an asynchronous copy writes to shared memory what it has loaded."""
 
@@ -245,7 +246,7 @@ def _row(
         # A load from constant memory takes a cycle for each different address of its lanes.
         turns = max(1.0, reach.passes) if reach else 1.0
         busy = WARP / (width / partitions(machine)) * turns
-        latency += busy * (1.0 - 1.0 / turns)
+        latency += busy * (1.0 - 1.0 / turns) + (reach.farther if reach else 0.0)
         return Row(
             number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0
         )
