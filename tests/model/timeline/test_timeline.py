@@ -67,6 +67,15 @@ def test_loads_queue_for_the_shared_pipe():
     assert cycles([LOAD, USE], [0] * 40 + [1]) == 40 * 2 + 30 + 1
 
 
+def test_texture_fetches_and_loads_take_turns_in_l1():
+    fetch = LOAD._replace(pipe=2, server=2, passes=8.0, latency=0.0, write_barrier=-1)
+    path = [0, 1] * 20 + [2]
+    # Side by side: the last load follows the last fetch, which may queue for 16 cycles.
+    assert cycles([fetch, LOAD, USE], path) == pytest.approx(19 * 8 - 16 + 2 + 30, abs=3)
+    strided = fetch._replace(l1_passes=8.0)
+    assert cycles([strided, LOAD, USE], path) == pytest.approx(20 * (8 + 2) + 30, abs=2)
+
+
 def test_misses_wait_for_l2_and_its_bandwidth():
     miss = LOAD._replace(l2_bytes=128.0, misses=1.0)
     assert cycles([miss, USE], [0, 1]) == 2 + 200 + 1

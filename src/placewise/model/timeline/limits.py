@@ -81,6 +81,9 @@ def issue_limits(
             own = pipes.setdefault(machine.pipes[row.pipe].name, {})
             cycles = times * (row.passes / sms if row.server else row.busy / per_sm)
             own[i.offset] = own.get(i.offset, 0.0) + cycles
+            if row.l1_passes:
+                of_loads = pipes.setdefault(LOAD_STORE, {})
+                of_loads[i.offset] = of_loads.get(i.offset, 0.0) + times * row.l1_passes / sms
     arrays = {t.site.ptx_line: t for t in reversed(run.traffic.sites)}
     parts = [_part("issue", issue, code, {})]
     for name, cycles_of in pipes.items():

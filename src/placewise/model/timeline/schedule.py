@@ -84,6 +84,8 @@ class Row(NamedTuple):
     farther: float = 0.0
     """Cycles that its misses take longer on the average because L2 holds some of the data in
     another partition than the SM's."""
+    l1_passes: float = 0.0
+    """Of a texture fetch: cycles in which the load/store unit waits for L1, which both share."""
     copies: int = 0
     """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
     :data:`AWAIT_COPIES`; 0: nothing."""
@@ -255,13 +257,15 @@ def _row(
     kind = group(i.opcode)
     reach = reach or Reach(least, 0.0)
     data = reach.data_cycles(_pass_cycles(machine))
-    passes = max(least, data, tag_cycles(reach.lines, machine))
+    in_l1 = max(data, tag_cycles(reach.lines, machine))
+    passes = max(least, in_l1)
     result = _latency(kind, machine) if i.parts[0][:2] not in _STORES else 0.0
     return Row(
         number, 1, server, passes * reach.active + IDLE_PASSES * (1.0 - reach.active),
         (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
         barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, farther=reach.farther,
+        l1_passes=in_l1 * reach.active if name == TEXTURE else 0.0,
     )  # fmt: skip
 
 

@@ -29,8 +29,8 @@ from placewise.model.timeline.schedule import AWAIT_COPIES, COLUMNS, COMMIT_COPI
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
 _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
-_LINE, _FARTHER, _COPIES = range(15, 18)
-assert len(COLUMNS) == 18
+_LINE, _FARTHER, _L1_PASSES, _COPIES = range(15, 19)
+assert len(COLUMNS) == 19
 
 PIPES = 32
 """Most pipes of an SM partition."""
@@ -234,6 +234,8 @@ def run(
                 handed[p, shared] = now + pace.hand_over
                 taken = max(now, server[sm, shared])
                 server[sm, shared] = taken + table[row, _PASSES]
+                if table[row, _L1_PASSES] > 0.0:
+                    server[sm, 1] = max(now, server[sm, 1]) + table[row, _L1_PASSES]
                 read = taken + table[row, _READ]
                 result = server[sm, shared] + table[row, _LATENCY]
                 if table[row, _L2_BYTES] > 0.0:
