@@ -29,6 +29,7 @@ from placewise.advisor.explain.why import array_facts, costs, reasons
 from placewise.advisor.finalists import (
     Demand,
     frequent_misses,
+    hot_tiles,
     joined,
     operands,
     private_copies,
@@ -213,6 +214,7 @@ def _finalists(
         others = operands(prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
         others += private_copies(prepared.legality, prepared.view)
+        others += hot_tiles(array_facts(prepared.profile, now), prepared.legality)
         known = {f.placement: f for f in fastest_chunked(prepared, present.timed, progress)}
         others += known
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)

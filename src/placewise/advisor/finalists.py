@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from placewise.advisor.advice import Option
+from placewise.advisor.advice import ArrayFacts, Option
 from placewise.choose import Legality
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
@@ -14,6 +15,8 @@ AS_GOOD = 0.02
 """Ratios that differ by less than this count as equal. Then the smallest edit wins, since code that
 is harder to read must pay for itself."""
 
+HOT = 0.2
+"""Arrays that take at least this share of the time of memory accesses are tried in a tile."""
 MISSES_NOTICED = 0.1
 """An option is not recommended if a larger share of an array's accesses misses the nearest constant
 cache: predicted times have the latency of such misses, but not how few can be under way. A search
@@ -62,6 +65,21 @@ def operands(legality: Legality, machine: Machine) -> list[Placement]:
         for array, present in legality.present
         for space in legality.spaces(array)
         if space != present and space in constant
+        if legality.fits(placement := _with(legality.present, {array: space})) is None
+    ]
+
+
+def hot_tiles(facts: Iterable[ArrayFacts], legality: Legality) -> list[Placement]:
+    """Placements that move one array into a tile of each block's shared memory, for each array that
+    takes much of the time of memory accesses. A model of memory traffic counts what the tile's fill
+    costs, but not the latency that loads from it save."""
+    shared = [s.name for s in legality.machine.spaces if s.way.facts.per_block]
+    present = dict(legality.present)
+    return [
+        placement
+        for array in (f.array for f in facts if f.share >= HOT)
+        for space in shared
+        if array in present and present[array] != space and space in legality.spaces(array)
         if legality.fits(placement := _with(legality.present, {array: space})) is None
     ]
 
