@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Workers
 from benchmarks.results import Figure
 from placewise import predict_time
 
@@ -75,10 +75,7 @@ def figures(rows: list[Timed]) -> list[Figure]:
 
 @app.command()
 def main(
-    measured: Annotated[Path, typer.Argument(help="What `benchmarks.gpu` left.")],
-    machine: Annotated[str, typer.Argument(help="Known machine, such as H100.")],
-    out: Annotated[Path, typer.Argument(help="Where the figures go.")],
-    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
+    measured: MeasuredFile, machine: MachineName, out: FiguresFile, workers: Workers = 1
 ) -> None:
     """Compare predictions with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]

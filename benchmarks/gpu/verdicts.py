@@ -13,14 +13,14 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Workers
 from benchmarks.results import Figure
 from placewise import advise, load_case
 
@@ -108,10 +108,7 @@ def figures(verdicts: Sequence[Verdict]) -> list[Figure]:
 
 @app.command()
 def main(
-    measured: Annotated[Path, typer.Argument(help="What `benchmarks.gpu` left.")],
-    machine: Annotated[str, typer.Argument(help="Known machine, such as H100.")],
-    out: Annotated[Path, typer.Argument(help="Where the figures go.")],
-    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
+    measured: MeasuredFile, machine: MachineName, out: FiguresFile, workers: Workers = 1
 ) -> None:
     """Compare advice with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]
