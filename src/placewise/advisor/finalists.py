@@ -20,7 +20,8 @@ HOT = 0.2
 MISSES_NOTICED = 0.1
 """An option is not recommended if a larger share of an array's accesses misses the nearest constant
 cache: predicted times have the latency of such misses, but not how few can be under way. A search
-on an H100 whose table misses in 3 % of its accesses gains about what is predicted."""
+on an H100 whose table misses in 3 % of its accesses became 1.6 times as fast with warm caches and
+1.8 times with flushed ones, predicted 1.43."""
 
 
 @dataclass(frozen=True)
