@@ -11,6 +11,7 @@ ROOT = Path(placewise.__file__).parent
 LINE = [
     "errors",
     "helper_process",
+    "forked_workers",
     "interrupts",
     "output_file",
     "progress",

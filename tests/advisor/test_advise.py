@@ -144,3 +144,18 @@ def test_a_kernel_without_memory_accesses_stays_as_it_is(machine):
     advice = advise(make_case("nothing", source, arrays, grid=2, block=32), machine)
     assert advice.recommended is None
     assert advice.options == ()
+
+
+def test_several_processes_find_the_same(gather_case, gather_advice):
+    found = advise(gather_case, "K20c", measured_ms=2.0, workers=3)
+    one, other = found.to_dict(), gather_advice.to_dict()
+    timings = ("seconds", "run")
+    assert {k: v for k, v in one.items() if k not in timings} == {
+        k: v for k, v in other.items() if k not in timings
+    }
+    written = [o.rewritten.case.inputs for o in found.options if o.proven]
+    assert written
+    # Arrays are not copied from process to process.
+    own = {id(a.data) for a in gather_case.inputs.arrays}
+    for inputs in written:
+        assert own & {id(a.data) for a in inputs.arrays}

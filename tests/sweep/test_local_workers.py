@@ -8,7 +8,7 @@ import pytest
 from swept import invented, plan_of, written_case
 
 from placewise.sweep import tasks_of
-from placewise.sweep.local_workers import Shares, outcomes_here
+from placewise.sweep.local_workers import outcomes_here
 
 
 @pytest.fixture
@@ -48,14 +48,6 @@ def test_a_task_that_takes_too_long_fails_alone(tasks):
     made = dict(outcomes_here(tasks[:10], endless, workers=2, time_limit=3.0))
     assert [t for t, outcome in made.items() if outcome.error] == [tasks[5]]
     assert "more than 3 s" in made[tasks[5]].error
-
-
-def test_work_of_a_slow_process_is_taken_over(tasks):
-    shares = Shares(tasks, 3)
-    slow = shares.next_for(0)
-    quick = [shares.next_for(1 + n % 2) for n in range(len(tasks) - 1)]
-    assert {slow, *quick} == set(tasks)
-    assert [shares.next_for(n) for n in range(3)] == [None] * 3
 
 
 def test_processes_end_with_the_iterator(tasks):

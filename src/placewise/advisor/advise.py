@@ -4,17 +4,16 @@ advise``."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from placewise.advisor.advice import Advice, Option, RunFacts, Verification
+from placewise.advisor.advice import Advice, Option, RunFacts
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
 from placewise.advisor.explain.benign_races import benign_races
 from placewise.advisor.explain.costly_patterns import conflicting, scattered
 from placewise.advisor.explain.gain import gain_in_words
-from placewise.advisor.explain.hint_notes import fates_of, hint_notes, unmeasured
+from placewise.advisor.explain.hint_notes import hint_notes, unmeasured
 from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.explain.notes import (
@@ -37,11 +36,10 @@ from placewise.advisor.finalists import (
 )
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked
-from placewise.advisor.forms.same_code import is_same_launch
+from placewise.advisor.forms.prove import prove
 from placewise.advisor.forms.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.forms.undone_forms import with_undone
-from placewise.advisor.forms.verify import verify
-from placewise.advisor.forms.write_form import writable, write_form
+from placewise.advisor.forms.write_form import writable
 from placewise.advisor.prepare import Prepared, Profiling, prepare
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, judged, search
@@ -90,6 +88,7 @@ def advise(
     caches: str = "cold",
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
+    workers: int = 1,
     progress: Progress = silent,
 ) -> Advice:
     """Rank the legal placements of ``case`` on ``machine``, write out the best, and prove them.
@@ -105,8 +104,9 @@ def advise(
     MHz, ``"base"`` or ``"boost"``; None: not known. ``caches`` says what L2 holds at the start:
     ``"cold"``, none of the launch's data, or ``"warm"``, what the same launch left. ``nvrtc``
     replaces the case's own compiler. A warp that executes more than ``instruction_limit``
-    instructions is taken to be endless. ``progress`` is called as ``progress(step, done, total)``.
-    Raises PlacewiseError subclasses for bad input.
+    instructions is taken to be endless. ``workers`` processes try forms at the same time; more than
+    one are forked from this one, in which no other thread may be at work. ``progress`` is called
+    as ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
     """
     start = time.perf_counter()
     case = load_case(case)
@@ -118,6 +118,7 @@ def advise(
     prepared = prepare(
         case, machine, progress, profiling=profiling, instruction_limit=instruction_limit
     )
+    prepared = replace(prepared, workers=workers)
     if not prepared.ran:
         # Nothing to compare with: placements are ranked by the memory traffic of the given profile.
         finalists = 0
@@ -155,7 +156,7 @@ def advise(
         placements = chosen_placements(chooser, prepared)
         moved = [p for p in placements if p != present.placement]
         chosen = _among(moved, options, now, prepared, measured_ms, known=[])
-        _prove(chosen, options, prepared, present, progress, {})
+        prove(chosen, options, prepared, present, progress, {})
         best = best_by(chooser, [options[at] for at in chosen])
     written = [options[at] for at in chosen]
     # Forms that were timed come first, since less is known about the others.
@@ -218,10 +219,10 @@ def _finalists(
         known = {f.placement: f for f in fastest_chunked(prepared, present.timed, progress)}
         others += known
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
-    _prove(chosen, options, prepared, present, progress, known)
+    prove(chosen, options, prepared, present, progress, known)
     together = joined(options, prepared.legality)
     more = _among(together, options, now, prepared, measured_ms, known=chosen)
-    _prove(more, options, prepared, present, progress, known)
+    prove(more, options, prepared, present, progress, known)
     chosen += more
     options[:] = [with_simulated_reasons(o, machine) for o in options]
     return chosen
@@ -271,23 +272,6 @@ def _among(
     return found
 
 
-def _prove(
-    chosen: list[int],
-    options: list[Option],
-    prepared: Prepared,
-    present: Option,
-    progress: Progress,
-    known: Mapping[Placement, TimedForm],
-) -> None:
-    """Rewrite, run and time the options at the positions ``chosen``, and replace them by the
-    results. Forms in ``known`` are written and timed already, so this is not done again."""
-    for done, at in enumerate(chosen):
-        progress("rewriting, verifying and timing", done, len(chosen))
-        timed = known.get(options[at].placement)
-        options[at] = _proven(options[at], prepared, present, timed)
-    options[:] = _compared_alike(options, prepared, present)
-
-
 def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> Option:
     ratio = candidate.ratio
     return Option(
@@ -298,82 +282,6 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
         reasons=reasons(candidate, now),
         costs=costs(candidate),
     )
-
-
-def _proven(option: Option, prepared: Prepared, present: Option, known: TimedForm | None) -> Option:
-    try:
-        moves = option.placement.moved_part(prepared.legality.present)
-        form = known.form if known else write_form(prepared, moves)
-    except UnsupportedError as error:
-        # One placement that cannot be written out must not cost the user the advice on all others.
-        found = Verification(False, f"cannot be written: {error.message}", ())
-        return replace(option, verification=found)
-    rewritten, kernel = form.rewritten, form.kernel
-    if kernel is None:
-        return replace(option, rewritten=rewritten, verification=Verification(False, form.why, ()))
-    option = replace(option, hints=fates_of(kernel, option.placement, prepared))
-    if is_same_launch(kernel, rewritten.case, prepared.kernel, prepared.case):
-        compared = tuple(name for name, _ in prepared.execution.outputs)
-        return replace(
-            option,
-            rewritten=rewritten,
-            verification=Verification(True, "the same machine code", compared),
-            timed=present.timed,
-            beside=present.timed,
-            rerun=ratio_of_times(present.timed, present.timed),
-        )
-    found = verify(rewritten, prepared.case, prepared.execution, kernel)
-    if not found.identical:
-        return replace(option, rewritten=rewritten, verification=found)
-    # An access window reserves part of L2, which a few blocks alone do not fill: run all blocks.
-    windowed = rewritten.case.launch.window is not None
-    # Where a few blocks could not stand for the present form, they are not tried here.
-    like_present = present.timed is not None and present.timed.whole
-    timed = (
-        known.timed
-        if known
-        else time_form(
-            kernel,
-            rewritten.case,
-            prepared.machine,
-            whole=windowed or like_present,
-            corrected=prepared.corrected,
-        )
-    )
-    return replace(
-        option,
-        rewritten=rewritten,
-        verification=found,
-        timed=timed,
-        beside=present.timed,
-        rerun=ratio_of_times(timed, present.timed),
-    )
-
-
-def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
-    """The options, where those timed from the whole launch are compared with the present form timed
-    from the whole launch, too. Otherwise what a run of only a few blocks leaves out would look like
-    a gain."""
-    unlike = [
-        o
-        for o in options
-        if o.timed and o.timed.prediction and o.timed.whole and o.beside is present.timed
-    ]
-    if not unlike or present.timed is None or present.timed.whole:
-        return options
-    whole = time_form(
-        prepared.kernel,
-        prepared.case,
-        prepared.machine,
-        whole=True,
-        corrected=prepared.corrected,
-    )
-    return [
-        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=present.timed.ms)
-        if o in unlike
-        else o
-        for o in options
-    ]
 
 
 def _facts(prepared: Prepared) -> RunFacts:

@@ -70,6 +70,8 @@ class Prepared:
     ran: bool = True
     """The launch itself was run; False where only its profile was handed over, so that nothing can
     be proven."""
+    workers: int = 1
+    """Processes that write, run and time forms at the same time."""
 
 
 # One step after another, each of which may end with a reason of its own.

@@ -51,6 +51,8 @@ class Question:
     profile: str
     nvrtc: str | None
     instruction_limit: int
+    workers: int
+    """Processes that try forms at the same time."""
     quiet: bool
 
     @property
@@ -115,6 +117,7 @@ def advice_on_program(asked: Question, *, layouts: bool) -> Report:
             demand=asked.demand,
             nvrtc=asked.nvrtc,
             instruction_limit=asked.instruction_limit,
+            workers=asked.workers,
             progress=progress.step,
         )
         if asked.html is not None:
@@ -156,6 +159,7 @@ def advice_with_layouts(asked: Question) -> Report:
             demand=asked.demand,
             nvrtc=asked.nvrtc,
             instruction_limit=asked.instruction_limit,
+            workers=asked.workers,
             progress=progress.step,
         )
         if asked.html is not None:
@@ -195,6 +199,7 @@ def advice_on_launch(asked: Question) -> Report:
             profiling=Profiling(asked.profile),
             nvrtc=asked.nvrtc,
             instruction_limit=asked.instruction_limit,
+            workers=asked.workers,
             progress=progress.step,
         )
         if asked.sarif is not None:

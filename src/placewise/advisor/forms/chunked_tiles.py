@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placewise.advisor.finalists import AS_GOOD
+from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.forms.write_form import Form, write_form
 from placewise.advisor.prepare import Prepared
@@ -94,15 +95,14 @@ def _timed(
     placements: Sequence[Placement], prepared: Prepared, present: Timed, progress: Progress
 ) -> list[TimedForm]:
     """The forms of ``placements`` that can be written, compiled and timed."""
-    found = []
-    for done, placement in enumerate(placements):
-        progress("timing tiles by chunks of a loop", done, len(placements))
+
+    def one(placement: Placement) -> TimedForm | None:
         try:
             form = write_form(prepared, placement.moved_part(prepared.legality.present))
         except UnsupportedError:
-            continue
+            return None
         if form.kernel is None:
-            continue
+            return None
         timed = time_form(
             form.kernel,
             form.rewritten.case,
@@ -111,6 +111,11 @@ def _timed(
             corrected=prepared.corrected,
         )
         ratio = ratio_of_times(timed, present)
-        if ratio is not None:
-            found.append(TimedForm(placement, form, timed, ratio.ratio))
-    return found
+        return None if ratio is None else TimedForm(placement, form, timed, ratio.ratio)
+
+    progress("timing tiles by chunks of a loop", 0, len(placements))
+    found: dict[Placement, TimedForm | None] = dict.fromkeys(placements)
+    for done, (placement, timed) in enumerate(tried(placements, one, prepared, present)):
+        progress("timing tiles by chunks of a loop", done + 1, len(placements))
+        found[placement] = timed
+    return [timed for timed in found.values() if timed is not None]

@@ -44,12 +44,14 @@ def advise_jointly(
     nvrtc: str | None = None,
     progress: Progress = silent,
     instruction_limit: int = DEFAULT_LIMIT,
+    workers: int = 1,
 ) -> JointAdvice:
     """Advise where the arrays of ``case`` should live on ``machine`` and how they should be laid
     out, with both searched together.
 
     ``finalists`` placements are written out under each layout. ``join`` names separate arrays that
-    are tried as one array of structs, as in :func:`placewise.advise_layout`.
+    are tried as one array of structs, as in :func:`placewise.advise_layout`. ``workers`` forked
+    processes try placements at the same time.
 
     Raises UnsupportedError where the kernel is not CUDA C++, the machine's times are not predicted
     or arrays cannot be joined, and CaseError, CompileError, MachineError or ExecutionError for bad
@@ -72,7 +74,7 @@ def advise_jointly(
     for layout, written in ((None, case), *_fastest(layouts)):
         advice = advise(
             written, machine, finalists=finalists, demand=demand, undo=False, members=False,
-            nvrtc=nvrtc, instruction_limit=instruction_limit, progress=progress,
+            nvrtc=nvrtc, instruction_limit=instruction_limit, workers=workers, progress=progress,
         )  # fmt: skip
         notes += [n for n in advice.notes if n not in notes]
         forms += _forms(layout, written, advice, present)

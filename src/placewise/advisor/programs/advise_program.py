@@ -39,6 +39,7 @@ def advise_program(
     demand: Demand = DEMAND,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
+    workers: int = 1,
     progress: Progress = silent,
 ) -> ProgramAdvice:
     """Advise where the arrays of ``program`` should live in each of its kernels on ``machine``.
@@ -46,7 +47,8 @@ def advise_program(
     Each launch is advised on alone, with the inputs that the launches before it leave. Then one
     form is chosen for each kernel, so that the whole program, copies between launches included, is
     predicted to be fastest. The chosen forms are written into one source and run in sequence, and
-    all that they write is compared bit for bit.
+    all that they write is compared bit for bit. ``workers`` forked processes try the forms of a
+    kernel at the same time.
 
     Raises UnsupportedError where the source is not CUDA C++ or the machine's times are not
     predicted, and CaseError, CompileError, MachineError or ExecutionError for bad input.
@@ -66,7 +68,7 @@ def advise_program(
 
         advice = advise(
             step.case, machine, finalists=finalists, demand=demand, undo=False, members=False,
-            nvrtc=nvrtc, instruction_limit=instruction_limit, progress=tell,
+            nvrtc=nvrtc, instruction_limit=instruction_limit, workers=workers, progress=tell,
         )  # fmt: skip
         timed = advice.present.timed
         if timed is None or timed.ms is None:

@@ -34,6 +34,7 @@ def advise_program_jointly(
     demand: Demand = DEMAND,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
+    workers: int = 1,
     progress: Progress = silent,
 ) -> ProgramJointAdvice:
     """Advise where the arrays of ``program`` should live in each of its kernels on ``machine``, and
@@ -59,7 +60,7 @@ def advise_program_jointly(
             written = layout.relaid.program
         advice = advise_program(
             written, layouts.machine, finalists=finalists, demand=demand, nvrtc=nvrtc,
-            instruction_limit=instruction_limit, progress=progress,
+            instruction_limit=instruction_limit, workers=workers, progress=progress,
         )  # fmt: skip
         notes += [n for n in advice.notes if n not in notes]
         forms += _forms(layouts, layout, advice)

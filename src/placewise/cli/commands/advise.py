@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,9 @@ from placewise.cli.options import (
     show,
 )
 from placewise.cli.quantities import check_row, parse_time_ms
+
+MOST_WORKERS = 8
+"""There are seldom more forms to try, and each process needs its own memory."""
 
 
 class ChooserName(StrEnum):
@@ -125,6 +129,14 @@ def advise(
     sarif: SarifFile = None,
     html: HtmlFile = None,
     limit: InstructionLimit = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of processes that try forms at the same time. Default: one for each "
+            f"processor, at most {MOST_WORKERS}.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
@@ -163,6 +175,7 @@ def advise(
         profile=profile.value,
         nvrtc=nvrtc,
         instruction_limit=limit or DEFAULT_LIMIT,
+        workers=workers or min(MOST_WORKERS, len(os.sched_getaffinity(0))),
         quiet=quiet,
     )
     check_row(row, recorded)

@@ -34,6 +34,12 @@ def constant(type_: str, bits: int) -> Lanes:
     return integer.view(DTYPES[type_])
 
 
+def spread(lanes: Lanes, shape: tuple[int, ...]) -> Lanes:
+    """``lanes`` with ``shape``, which is (warps, 32)."""
+    # NumPy takes longer for an array that has this shape already than for many an operation on it.
+    return lanes if lanes.shape == shape else np.broadcast_to(lanes, shape)
+
+
 def operation(n: Node) -> Operation | None:
     """Function that computes a node from its operands' arrays; None if it is not covered."""
     of = n.args[0].type if n.args else n.type

@@ -38,7 +38,8 @@ from placewise.executor.slice_interpreter.backward_slice import (
 )
 from placewise.executor.slice_interpreter.guarded import made_nodes
 from placewise.executor.slice_interpreter.kept_accesses import Accesses, KeptAccesses
-from placewise.executor.slice_interpreter.operations import DTYPES, Lanes
+from placewise.executor.slice_interpreter.lane_loops import branch, count_active
+from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, spread
 from placewise.executor.slice_interpreter.specials import special_registers
 from placewise.executor.slice_interpreter.steps import Call, State, Step, call_of, count_of
 from placewise.executor.slice_interpreter.storage import Storage
@@ -177,7 +178,6 @@ class _Run:
         per_block = launch.warps_per_block
         self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
         self.kept = KeptAccesses(traced[self.block_of_warp], few=few, whole=whole)
-        warps = len(self.block_of_warp)
         thread = np.arange(per_block * 32).reshape(per_block, 32)
         tiled = np.tile(thread, (len(blocks), 1))
         number = blocks[self.block_of_warp][:, None]
@@ -193,8 +193,9 @@ class _Run:
         self.slice = BackwardSlice(program, words, guards=guards)
         self.for_guards = guards and self.slice.needs_guards
         self.left = work if work is not None else WORK if self.for_guards else LONG_WORK
-        self.at = np.where(tiled < launch.threads_per_block, 0, _END)
-        self.waiting = np.zeros((warps, 32), np.bool_)
+        self.at = np.where(tiled < launch.threads_per_block, 0, _END).astype(np.int32)
+        self.waiting: dict[int, NDArray[np.bool_]] = {}
+        """Lanes at barriers, by the basic block that they go on with."""
         self.phase = np.zeros(len(blocks), np.int64)
         self.pending: list[tuple[Barrier, Lanes]] = []
         self.regs: dict[Reg, Lanes] = {}
@@ -211,20 +212,21 @@ class _Run:
         """Run all lanes to the end of their threads."""
         with np.errstate(all="ignore"):
             while True:
-                ready = np.where(self.waiting, _END, self.at)
-                number = int(ready.min())
-                if number == _END:
-                    if not self.waiting.any():
-                        return
+                number = int(self.at.min())
+                if number != _END:
+                    self._block(self.program.blocks[number], self.at == number)
+                elif self.waiting:
                     self._release()
-                    continue
-                self._block(self.program.blocks[number], ready == number)
+                else:
+                    return
 
     def _release(self) -> None:
         """Let all lanes at barriers go on; each of their blocks has passed one more barrier."""
-        held = self.waiting.any(axis=1)
+        held = np.logical_or.reduce(list(self.waiting.values())).any(axis=1)
         self.phase[np.unique(self.block_of_warp[held])] += 1
-        self.waiting[:] = False
+        for target, lanes in self.waiting.items():
+            self.at[lanes] = target
+        self.waiting.clear()
         for barrier, predicate in self.pending:
             self._reduce(barrier, predicate)
         self.pending.clear()
@@ -252,16 +254,13 @@ class _Run:
                 "a path of a warp is too long for the slice interpreter",
                 with_guards=self.for_guards,
             )
-        took_part = mask.any(axis=1)
-        self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
+        count = self.executions[:, block.number]
+        took_part = np.zeros(len(mask), np.bool_)
+        count_active(mask, self.block_of_warp, took_part, count[:, 0], count[:, 1])
+        self.steps.append((block.number, took_part, self.phase.copy()))
         if self.lanes is not None:
             packed = np.packbits(mask, axis=1, bitorder="little")
             self.lanes.append(packed.view("<u4").reshape(-1))
-        count = self.executions[:, block.number]
-        blocks = len(count)
-        count[:, 0] += np.bincount(self.block_of_warp, took_part, blocks).astype(np.int64)
-        lanes = mask.sum(axis=1)
-        count[:, 1] += np.bincount(self.block_of_warp, lanes, blocks).astype(np.int64)
         self.values.clear()
         values = self.values
         for step in code:
@@ -273,19 +272,20 @@ class _Run:
     def _leave(self, block: Block, mask: NDArray[np.bool_]) -> None:
         end = block.terminator
         if isinstance(end, Jump):
-            self.at[mask] = end.target
+            branch(self.at, mask, mask, end.target, end.target)
         elif isinstance(end, Branch):
-            taken = np.broadcast_to(self.value(end.condition), mask.shape)
-            self.at[mask & taken] = end.taken
-            self.at[mask & ~taken] = end.other
+            taken = spread(self.value(end.condition), mask.shape)
+            branch(self.at, mask, taken, end.taken, end.other)
         elif isinstance(end, Switch):
             index = np.broadcast_to(self.value(end.index), mask.shape).astype(np.int64)
             targets = np.array(end.targets)
             self.at[mask] = targets[np.clip(index, 0, len(targets) - 1)][mask]
         elif isinstance(end, Barrier):
-            self.at[mask] = end.target
-            if not end.arrive_only:
-                self.waiting |= mask
+            if end.arrive_only:
+                self.at[mask] = end.target
+            else:
+                self.at[mask] = _END
+                self.waiting[end.target] = mask | self.waiting.get(end.target, False)
             if end.reduce is not None:
                 value = np.broadcast_to(self.value(end.reduce[1]), mask.shape)
                 self.pending.append((end, (value, mask)))
@@ -366,8 +366,9 @@ class _Run:
         Kept for the next access, since all unguarded accesses of a block have one mask.
         """
         if self._last_participants is None or self._last_mask is not mask:
-            took_part = mask.any(axis=1)
-            counts = np.bincount(self.block_of_warp, took_part, len(self.blocks)).astype(np.int64)
+            took_part = np.zeros(len(mask), np.bool_)
+            counts, threads = np.zeros((2, len(self.blocks)), np.int64)
+            count_active(mask, self.block_of_warp, took_part, counts, threads)
             warps = np.flatnonzero(took_part & self.kept.warps)
             lanes = mask[warps]
             self._last_mask = mask

@@ -13,6 +13,7 @@ from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.device import Device
 from placewise.executor.ir.nodes import Node, Reg
 from placewise.executor.slice_interpreter.across_lanes import ACROSS
+from placewise.executor.slice_interpreter.lane_loops import count_active
 from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, constant, operation
 
 
@@ -51,8 +52,9 @@ def count_of(n: Node) -> Call:
     number = n.integer
 
     def call(run: State, mask: NDArray[np.bool_]) -> None:
-        held = (mask & run.value(n.args[0])).sum(axis=1)
-        np.add.at(run.guards[:, number], run.block_of_warp, held)
+        held = mask & run.value(n.args[0])
+        warps, took_part = np.zeros(len(run.guards), np.int64), np.zeros(len(mask), np.bool_)
+        count_active(held, run.block_of_warp, took_part, warps, run.guards[:, number])
 
     return call
 

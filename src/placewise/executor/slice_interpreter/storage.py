@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
 from placewise.executor.device_memory.device import Bytes
-from placewise.executor.slice_interpreter.operations import Lanes
+from placewise.executor.slice_interpreter.lane_loops import ANY_WINDOW
+from placewise.executor.slice_interpreter.lane_loops import load as load_lanes
+from placewise.executor.slice_interpreter.operations import Lanes, spread
 
 _SHARED, _LOCAL, _PARAMETERS = (WINDOW_OF_SPACE[s] for s in ("shared", "local", "param"))
 _INSIDE = (1 << WINDOW_SHIFT) - 1
+_NOTHING = np.zeros(0, np.uint8)
 
 
 class Storage:
@@ -41,7 +44,9 @@ class Storage:
         self._windows[_PARAMETERS] = _padded(parameters)
         self._windows[_SHARED] = np.zeros(blocks * self._shared_bytes, np.uint8)
         self._windows[_LOCAL] = np.zeros(warps * 32 * self._local_bytes, np.uint8)
-        self._shared_start = (block_of_warp * self._shared_bytes)[:, None]
+        shared_start = (block_of_warp * self._shared_bytes)[:, None]
+        self._shared_start = np.broadcast_to(shared_start, (warps, 32))
+        self._common_start = np.broadcast_to(np.int64(0), (warps, 32))
         self._local_start = (np.arange(warps * 32) * self._local_bytes).reshape(warps, 32)
 
     def seen(
@@ -52,10 +57,7 @@ class Storage:
         Windows (n,) are those of the lanes ``first`` (n,). Offsets (n, 32) count bytes from the
         window's start, or from that of the block's shared or the thread's local memory.
         """
-        given = np.asarray(address, np.uint64)
-        if given.shape != self._local_start.shape:
-            given = np.broadcast_to(given, self._local_start.shape)
-        wide = given[warps]
+        wide = spread(np.asarray(address, np.uint64), self._local_start.shape)[warps]
         if space in ("shared", "local"):
             return np.full(len(warps), WINDOW_OF_SPACE[space]), wide.view(np.int64)
         start = wide[np.arange(len(warps)), first]
@@ -110,19 +112,48 @@ class Storage:
         """``count`` consecutive elements of ``bits`` for each lane of ``mask`` ((warps, 32))."""
         dtype = np.dtype(f"u{bits // 8}")
         results = [np.zeros(mask.shape, dtype) for _ in range(count)]
-        for window, here, offset in self._places(space, address, mask):
-            memory = self._elements(window, dtype)
-            index = offset // dtype.itemsize
-            all_inside = not len(index) or int(index.max()) + count <= len(memory)
-            for n, result in enumerate(results):
-                if all_inside:
-                    result[here] = memory[index + n if n else index]
-                    continue
-                inside = index + n < len(memory)
-                values = np.zeros(len(index), dtype)
-                values[inside] = memory[index[inside] + n]
-                result[here] = values
+        wide = spread(np.asarray(address, np.uint64), mask.shape)
+        if space in ("shared", "local"):
+            self._load(WINDOW_OF_SPACE[space], ANY_WINDOW, wide, mask, 0, results)
+            return results
+        left = mask
+        while (first := divmod(int(left.argmax()), left.shape[1])) and left[first]:
+            window = int(wide[first]) >> WINDOW_SHIFT
+            base = self._shared_base if window == _SHARED else 0
+            if not self._load(window, window, wide, left, base, results):
+                break
+            left = left & (wide >> np.uint64(WINDOW_SHIFT) != window)
         return results
+
+    # One parameter for each property of the lanes' memory.
+    def _load(
+        self,
+        number: int,
+        window: int,
+        address: NDArray[np.uint64],
+        mask: NDArray[np.bool_],
+        base: int,
+        results: list[Lanes],
+    ) -> int:
+        """Load from memory ``number`` at the addresses in ``window``; how many lie elsewhere."""
+        memory = self._windows.get(number, _NOTHING)
+        start, size = self._start_and_size(number, len(memory))
+        elsewhere = 0
+        for n, result in enumerate(results):
+            elsewhere = load_lanes(
+                memory, window, mask, address, start, base, size, result.itemsize, n,
+                result.view(np.uint8),
+            )  # fmt: skip
+        return elsewhere
+
+    def _start_and_size(self, number: int, size: int) -> tuple[NDArray[np.int64], int]:
+        """(warps, 32) where each lane's own part of memory ``number`` of ``size`` bytes starts, and
+        how many bytes it has."""
+        if number == _SHARED:
+            return self._shared_start, self._shared_bytes
+        if number == _LOCAL:
+            return self._local_start, self._local_bytes
+        return self._common_start, size
 
     def store(
         self,
