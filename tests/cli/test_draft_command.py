@@ -62,3 +62,17 @@ def test_what_cannot_be_drafted_is_one_located_error(source, text, options, mess
     with pytest.raises(CaseError, match=rf"(?s)my\.cu: {message}"):
         raise draft(source, *options).exception
     assert not source.with_suffix(".toml").exists()
+
+
+def test_a_kernel_in_a_header_beside_the_source_is_found(source, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "k.cuh").write_text('#include "types.h"\n' + TWO)
+    source.write_text(
+        '#include <cstdio>\n#include "missing.h"\n#include "kernels/k.cuh"\n'
+        "void launch(float *x) { b<<<8, 96>>>(x, 768); }\n"
+    )
+    assert draft(source, "-k", "b").exit_code == 0
+    written = source.with_suffix(".toml")
+    assert read_case_file(written).kernel == "b"
+    assert "block = [96]" in written.read_text()
+    assert 'source = "my.cu"' in written.read_text()

@@ -34,13 +34,16 @@ def draft(
     """Write a case file to start from: a kernel's launch and inputs, guessed from its source."""
     from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
     from placewise.kernel.cases.make_case import read_source
+    from placewise.kernel.host_code.includes import included_texts
     from placewise.report.draft import draft_document, render_draft
     from placewise.report.formats import Report
 
-    kernels = drafted_kernels(read_source(source)[0])
+    text = read_source(source)[0]
+    # Many programs keep their kernels in headers, and launch them in the source.
+    kernels = drafted_kernels("\n".join((text, *included_texts(text, source.parent))))
     if not kernels:
         raise CaseError(
-            "no __global__ kernel found",
+            "no __global__ kernel found here or in the files beside it that it includes",
             where=str(source),
             hint="this reads CUDA C++; for Numba and CuPy there is placewise.make_case",
         )

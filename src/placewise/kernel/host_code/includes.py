@@ -68,3 +68,13 @@ def leads_to(include: Include, folder: Path, include_paths: Sequence[Path]) -> s
         text = path.read_text(encoding="utf-8-sig", errors="replace")
         pending += [resolve(one, path.parent, include_paths) for one in includes(text)]
     return found
+
+
+def included_texts(text: str, folder: Path) -> list[str]:
+    """Texts of the files that ``text``, of a file in ``folder``, includes in quotes and that exist,
+    directly or by way of others; each once."""
+    found: dict[Path, None] = {}
+    for include in includes(text):
+        if include.quoted:
+            found |= dict.fromkeys(sorted(leads_to(include, folder, ())))
+    return [path.read_text(encoding="utf-8-sig", errors="replace") for path in found]
