@@ -382,7 +382,7 @@ def test_arrays_of_structs_are_padded_as_c_does(tmp_path):
         ('{ name = "x", dtype = "float32", fill = 0 }, { name = "x", dtype = "int8", fill = 0 }',
          "declared twice"),
         ('{ name = "x", dtype = "float32", values = [1, 2] }', "does not hold 2 values"),
-        ('{ name = "x", dtype = "float32", fill = 0, shape = 3 }', r"has shape \(3,\)"),
+        ('{ name = "x", dtype = "float32", fill = 0, shape = "m" }', "no size is called 'm'"),
         ("3", "structs"),
     ],
 )  # fmt: skip

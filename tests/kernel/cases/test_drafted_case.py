@@ -95,3 +95,46 @@ def test_every_draft_says_what_was_guessed():
     text = draft_text(IMAGE, "my.cu")
     assert 'dtype = "float32"    # guess: of type Body' in text
     assert text.count("# guess") >= 6
+
+
+STRUCTS = """
+typedef double real;
+using count_t = unsigned int;
+#define DATA float
+typedef struct { real x, y; count_t hits[3]; } Cell;
+struct Atom { DATA at; short kind; };
+struct Odd { Atom inner; };
+__global__ void k(const Cell *cells, Atom *atoms, const Odd *odd, const real *weight, DATA scale) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atoms[i].at = cells[i].x * scale + cells[i].hits[1] + weight[i];
+    atoms[i].kind = odd[i].inner.kind;
+}
+"""
+
+
+def test_structs_of_numbers_have_members(tmp_path):
+    (kernel,) = drafted_kernels(STRUCTS)
+    cells, atoms, odd, weight, scale = kernel.arguments
+    assert [(m.name, m.dtype, m.count) for m in cells.members] == [
+        ("x", "float64", 0), ("y", "float64", 0), ("hits", "uint32", 3),
+    ]  # fmt: skip
+    assert [m.dtype for m in atoms.members] == ["float32", "int16"]
+    assert (odd.members, odd.unknown) == ((), "Odd")
+    assert (weight.dtype, weight.unknown) == ("float64", "")
+    assert (scale.dtype, scale.is_array) == ("float32", False)
+
+    without = STRUCTS.replace(", const Odd *odd", "").replace("odd[i].inner.kind", "7")
+    (tmp_path / "my.cu").write_text(without)
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(drafted_kernels(without)[0], "my.cu"))
+    case = read_case_file(file)
+    (data,) = (a.data for a in case.inputs.arrays if a.name == "cells")
+    out = dict(execute(case).execution.outputs)["atoms"]
+    assert (out["kind"] == 7).all()
+    sums = data["x"] * np.float64(1.0) + data["hits"][:, 1]
+    np.testing.assert_allclose(out["at"], sums + weight_of(case), rtol=1e-6)
+
+
+def weight_of(case):
+    (data,) = (a.data for a in case.inputs.arrays if a.name == "weight")
+    return data

@@ -18,6 +18,8 @@ from placewise.kernel.cases.strict_model import (
     Shape,
     Size,
     Strict,
+    listed,
+    within,
 )
 from placewise.kernel.texture import AddressMode, Geometry, Sampler
 from placewise.kernel.toolchain import DEFAULT_NVRTC
@@ -259,15 +261,12 @@ class StructsArgument(Strict):
     @classmethod
     def _shaped(cls, given: Any) -> Any:
         """Give every member the shape of its values over all structs."""
-        if not isinstance(given, dict) or not isinstance(given.get("shape"), list):
+        if not isinstance(given, dict) or not isinstance(outer := listed(given.get("shape")), list):
             return given
-        members, outer = given.get("structs"), given["shape"]
+        members = given.get("structs")
         if not isinstance(members, list) or not all(isinstance(m, dict) for m in members):
             return given
-        shaped = [
-            {**m, "shape": outer + inner} if isinstance(inner := m.get("shape", []), list) else m
-            for m in members
-        ]
+        shaped = [{**m, "shape": within(outer, m.get("shape", []))} for m in members]
         return {**given, "structs": shaped}
 
 

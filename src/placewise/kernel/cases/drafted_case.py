@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from placewise.kernel.cases.drafted_types import DraftedMember, DraftedTypes, drafted_types
 
 # Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
 _KERNEL = re.compile(
@@ -17,15 +19,6 @@ _KERNEL = re.compile(
     r"(?:__launch_bounds__\s*\([^)]{0,99}\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]{0,9999}+)\)"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
-_DTYPES = {
-    "float": "float32", "double": "float64", "int": "int32", "unsigned": "uint32",
-    "unsigned int": "uint32", "char": "int8", "unsigned char": "uint8", "short": "int16",
-    "unsigned short": "uint16", "long": "int64", "long long": "int64", "size_t": "uint64",
-    "unsigned long": "uint64", "unsigned long long": "uint64", "bool": "bool", "half": "float16",
-    "__half": "float16", "int8_t": "int8", "uint8_t": "uint8", "int16_t": "int16",
-    "uint16_t": "uint16", "int32_t": "int32", "uint32_t": "uint32", "int64_t": "int64",
-    "uint64_t": "uint64",
-}  # fmt: skip
 _VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])$")
 _VECTOR_OF = {"uint": "unsigned", "uchar": "unsigned char", "ushort": "unsigned short"}
 _QUALIFIERS = re.compile(
@@ -52,6 +45,8 @@ class DraftedArgument:
     """Whether an array's elements are const."""
     unknown: str
     """The type as in the source where its numbers are not known, such as a struct; else empty."""
+    members: tuple[DraftedMember, ...] = ()
+    """Of an array of structs of plain numbers, their members."""
 
     @property
     def is_whole(self) -> bool:
@@ -112,17 +107,18 @@ def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
     text = _COMMENT.sub(" ", source)
     found = list(_KERNEL.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
+    types = drafted_types(text)
     return tuple(
-        _kernel(text, match, text[match.end() : end])
+        _kernel(text, match, text[match.end() : end], types)
         for match, end in zip(found, ends, strict=False)
     )
 
 
-def _kernel(text: str, match: re.Match[str], body: str) -> DraftedKernel:
+def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
     name = match["name"]
     known, given = _template_arguments(match["template"] or "")
     parts = [p.split("=")[0].strip() for p in match["parameters"].split(",") if p.strip()]
-    arguments = tuple(_argument(part, known) for part in parts)
+    arguments = tuple(_argument(part, known, types) for part in parts)
     axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
     of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
     block = _launched_block(text, name) or _BLOCKS[of_block]
@@ -152,7 +148,9 @@ def _template_arguments(template: str) -> tuple[dict[str, str], list[str]]:
     return types, given
 
 
-def _argument(parameter: str, template_types: dict[str, str]) -> DraftedArgument:
+def _argument(
+    parameter: str, template_types: dict[str, str], types: DraftedTypes
+) -> DraftedArgument:
     is_array = "*" in parameter or "[" in parameter
     plain = parameter.split("[")[0]
     words = " ".join(_QUALIFIERS.sub(" ", plain).replace("*", " ").split())
@@ -162,11 +160,12 @@ def _argument(parameter: str, template_types: dict[str, str]) -> DraftedArgument
     scalar = _VECTOR_OF.get(vector[1], vector[1]) if vector else kind
     return DraftedArgument(
         name=name,
-        dtype=_DTYPES.get(scalar, "float32" if is_array else "int32"),
+        dtype=types.dtypes.get(scalar, "float32" if is_array else "int32"),
         width=int(vector[2]) if vector else 1,
         is_array=is_array,
         is_read_only=is_array and "const" in plain.split("*")[0].split(),
-        unknown="" if scalar in _DTYPES else kind,
+        unknown="" if scalar in types.dtypes else kind,
+        members=types.structs.get(kind, ()) if is_array else (),
     )
 
 
@@ -218,6 +217,14 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
 
 
 def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
+    if argument.members:
+        return [
+            f'name = "{argument.name}"',
+            f'shape = "{elements}"    # guess: structs of type {argument.unknown}',
+            "structs = [",
+            *(f"    {_member(argument, m, seed + n)}" for n, m in enumerate(argument.members)),
+            "]",
+        ]
     unknown = f"    # guess: of type {argument.unknown}" if argument.unknown else ""
     lines = [f'name = "{argument.name}"', f'dtype = "{argument.dtype}"{unknown}']
     whole = argument.is_whole
@@ -231,8 +238,20 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
         return [*lines, f"value = {value}" + ("" if value.startswith('"') else "    # guess")]
     shape = f'["{elements}", {argument.width}]' if argument.width > 1 else f'"{elements}"'
     lines.append(f"shape = {shape}    # guess")
+    filling = _filling(argument, seed)
     if argument.filling == "fill":
-        return [*lines, "fill = false" if argument.dtype == "bool" else "fill = 0"]
-    span = f"{{ low = 0, high = {argument.high}, seed = {seed} }}"
-    from_file = f'# guess; or file = "{argument.name}.npy"'
-    return [*lines, f"{argument.filling} = {span}    {from_file}"]
+        return [*lines, filling]
+    return [*lines, f'{filling}    # guess; or file = "{argument.name}.npy"']
+
+
+def _filling(argument: DraftedArgument, seed: int) -> str:
+    if argument.filling == "fill":
+        return "fill = false" if argument.dtype == "bool" else "fill = 0"
+    return f"{argument.filling} = {{ low = 0, high = {argument.high}, seed = {seed} }}"
+
+
+def _member(array: DraftedArgument, member: DraftedMember, seed: int) -> str:
+    """The entry of a struct's member, filled like an array of its type."""
+    filling = _filling(replace(array, dtype=member.dtype), seed)
+    shape = f", shape = {member.count}" if member.count else ""
+    return f'{{ name = "{member.name}", dtype = "{member.dtype}"{shape}, {filling} }},    # guess'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -16,14 +16,21 @@ DtypeName = Literal[
 ]  # fmt: skip
 
 
-def _listed(given: object) -> object:
+def listed(given: object) -> object:
     """A single extent as a list of one: ``block = 256`` means ``block = [256]``."""
     single = isinstance(given, int | str) and not isinstance(given, bool)
     return [given] if single else given
 
 
-Shape = Annotated[list[Size], BeforeValidator(_listed), Field(min_length=1)]
-Dims = Annotated[list[Size], BeforeValidator(_listed), Field(min_length=1, max_length=3)]
+def within(outer: list[Any], inner: object) -> object:
+    """Shape of all values of a struct's member over structs of shape ``outer``; ``inner`` as it is
+    where it is no shape."""
+    extents = listed(inner)
+    return outer + extents if isinstance(extents, list) else inner
+
+
+Shape = Annotated[list[Size], BeforeValidator(listed), Field(min_length=1)]
+Dims = Annotated[list[Size], BeforeValidator(listed), Field(min_length=1, max_length=3)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
