@@ -89,9 +89,13 @@ def one_by_one(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(n, 32) addresses and (n, TAGS) weights of the accesses ``at``; each is a separate
     pattern."""
-    addresses = stream.base[at, None] + stream.stride[at, None].astype(np.int64) * _LANES
     irregular = stream.row[at] >= 0
-    addresses[irregular] = stream.offsets[stream.row[at[irregular]]]
+    if irregular.all():
+        # The usual case; addresses of many accesses take long to write twice.
+        addresses = stream.offsets[stream.row[at]].astype(np.int64)
+    else:
+        addresses = stream.base[at, None] + stream.stride[at, None].astype(np.int64) * _LANES
+        addresses[irregular] = stream.offsets[stream.row[at[irregular]]]
     weight = np.zeros((len(at), TAGS))
     weight[np.arange(len(at)), stream.tag[at]] = scale
     return addresses, weight
@@ -102,32 +106,45 @@ def patterns(stream: ArrayStream, period: int | None) -> Patterns:
     bytes have the same pattern."""
     affine = np.flatnonzero(stream.row < 0)
     irregular, scale = _thinned(np.flatnonzero(stream.row >= 0))
-
     base = stream.base[affine] % period if period else stream.base[affine]
-    keys = [stream.mask[affine], stream.stride[affine], stream.lane_bytes[affine]]
+    regular, weight, first = _grouped(stream, affine, base)
+    # A shift by whole periods makes all addresses positive, even with a negative stride.
+    unit = period or _ARRAY_ALIGNMENT
+    regular += unit * -(np.minimum(regular.min(axis=1, initial=0), 0) // unit)[:, None]
+    single, single_weight = one_by_one(stream, irregular, scale)
+    at = np.concatenate([first, irregular])
+    return Patterns(
+        _stacked(regular, single),
+        stream.mask[at],
+        stream.lane_bytes[at],
+        np.concatenate([weight, single_weight]),
+    )
+
+
+def _stacked(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of both, without a copy where one has none."""
+    filled = [part for part in (one, other) if len(part)]
+    return np.concatenate(filled) if len(filled) > 1 else (filled or [one])[0]
+
+
+def _grouped(
+    stream: ArrayStream, affine: NDArray[np.int64], base: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Patterns of the accesses ``affine``, of which those that are alike with ``base`` as the first
+    lane's address are one: (n, 32) addresses, (n, TAGS) weights, (n,) one access of each."""
     code = base - base.min(initial=0)
-    for key in keys:
+    for key in (stream.mask[affine], stream.stride[affine], stream.lane_bytes[affine]):
         values = np.unique(key)
         code = code * max(1, len(values)) + np.searchsorted(values, key)
     code = code * TAGS + stream.tag[affine]
     # The codes stay below 2**63 even for long arrays: base < 2**31, and few masks, strides and
     # sizes.
-    _, first, counts = np.unique(code, return_index=True, return_counts=True)
-    base, mask = base[first], stream.mask[affine[first]]
-    regular = base[:, None] + stream.stride[affine[first], None].astype(np.int64) * _LANES
+    _, one, counts = np.unique(code, return_index=True, return_counts=True)
+    first = affine[one]
+    addresses = base[one, None] + stream.stride[first, None].astype(np.int64) * _LANES
     weight = np.zeros((len(first), TAGS))
-    weight[np.arange(len(first)), stream.tag[affine[first]]] = counts
-    # A shift by whole periods makes all addresses positive, even with a negative stride.
-    unit = period or _ARRAY_ALIGNMENT
-    regular += unit * -(np.minimum(regular.min(axis=1, initial=0), 0) // unit)[:, None]
-
-    single, single_weight = one_by_one(stream, irregular, scale)
-    return Patterns(
-        np.concatenate([regular, single]),
-        np.concatenate([mask, stream.mask[irregular]]),
-        np.concatenate([stream.lane_bytes[affine[first]], stream.lane_bytes[irregular]]),
-        np.concatenate([weight, single_weight]),
-    )
+    weight[np.arange(len(first)), stream.tag[first]] = counts
+    return addresses, weight, first
 
 
 def tile_patterns(stream: ArrayStream, tile: Tile, element_bytes: int) -> Patterns:
@@ -138,19 +155,30 @@ def tile_patterns(stream: ArrayStream, tile: Tile, element_bytes: int) -> Patter
     lanes by the same amount and is left out.
     """
     at, scale = _thinned(np.arange(len(stream)))
-    addresses, weight = one_by_one(stream, at, scale)
-    addresses = in_tile(addresses, tile, element_bytes)
-    return Patterns(addresses, stream.mask[at], stream.lane_bytes[at], weight)
+    affine, irregular = at[stream.row[at] < 0], at[stream.row[at] >= 0]
+    regular, weight, first = _grouped(stream, affine, stream.base[affine])
+    single, single_weight = one_by_one(stream, irregular, scale)
+    kept = np.concatenate([first, irregular])
+    return Patterns(
+        in_tile(_stacked(regular, single), tile, element_bytes),
+        stream.mask[kept],
+        stream.lane_bytes[kept],
+        np.concatenate([weight * scale, single_weight]),
+    )
 
 
 def in_tile(addresses: NDArray[np.int64], tile: Tile, element_bytes: int) -> NDArray[np.int64]:
     """Bytes in an array as bytes in a block's tile, less a constant of the block."""
     if tile.pitch <= 0 or tile.whole:
         return addresses
-    addresses = np.maximum(addresses, 0)
-    index, within = addresses // element_bytes, addresses % element_bytes
-    index = (index // tile.pitch) * tile.width + index % tile.pitch
-    return index * element_bytes + within
+    found = np.empty_like(addresses)
+    # A few rows at a time, which stay in the processor's caches.
+    for start in range(0, len(addresses), _ROWS_AT_ONCE // 8):
+        some = slice(start, start + _ROWS_AT_ONCE // 8)
+        index, within = np.divmod(np.maximum(addresses[some], 0), element_bytes)
+        row, column = np.divmod(index, tile.pitch)
+        found[some] = (row * tile.width + column) * element_bytes + within
+    return found
 
 
 def evaluate(
