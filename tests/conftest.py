@@ -10,7 +10,7 @@ from placewise.kernel.cases.make_case import make_case
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
 """Names of tests that took longer than ``SLOW_S`` when ``make slow-tests`` last ran them, one to a
 line. They have the mark ``slow`` as others that carry it in their source."""
-SLOW_S = 0.7
+SLOW_S = 0.5
 """Seconds of one test by itself, without its fixtures."""
 NEVER_SLOW = (
     "tests/docs/test_pages.py::test_examples_of_a_page[README.md]",

@@ -212,10 +212,11 @@ def _finalists(
     chosen = [able[at] for at in best_ranked([options[a] for a in able], present, machine, number)]
     known: dict[Placement, TimedForm] = {}
     if present.rerun is not None and present.timed is not None:
-        others = operands(prepared.legality, machine)
+        facts = array_facts(prepared.profile, now)
+        others = operands(facts, prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
         others += private_copies(prepared.legality, prepared.view)
-        others += hot_tiles(array_facts(prepared.profile, now), prepared.legality)
+        others += hot_tiles(facts, prepared.legality)
         known = {f.placement: f for f in fastest_chunked(prepared, present.timed, progress)}
         others += known
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)

@@ -17,7 +17,10 @@ is harder to read must pay for itself."""
 
 HOT = 0.2
 """Arrays that take at least this share of the time of memory accesses are tried in a tile."""
-MISSES_NOTICED = 0.1
+SELDOM = 0.01
+"""Arrays with a smaller share of the warp accesses are not tried in constant memory for the sake of
+the instructions that this saves."""
+MISSES_NOTICED = 0.05
 """An option is not recommended if a larger share of an array's accesses misses the nearest constant
 cache: predicted times have the latency of such misses, but not how few can be under way. A search
 on an H100 whose table misses in 3 % of its accesses became 1.6 times as fast with warm caches and
@@ -56,14 +59,17 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
     return [simplest, *rest][:number]
 
 
-def operands(legality: Legality, machine: Machine) -> list[Placement]:
+def operands(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine) -> list[Placement]:
     """Placements that move one array into constant memory, from where instructions take operands
     without a load. A model of memory traffic does not see that this saves an instruction; the
     predicted time of the written form does."""
     constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
+    requests = {f.array: f.service.requests for f in facts}
+    least = SELDOM * sum(requests.values())
     return [
         placement
         for array, present in legality.present
+        if requests.get(array, 0.0) >= least
         for space in legality.spaces(array)
         if space != present and space in constant
         if legality.fits(placement := _with(legality.present, {array: space})) is None

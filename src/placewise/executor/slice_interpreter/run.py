@@ -106,6 +106,7 @@ def slice_launch(
     work: int | None = None,
     whole: bool = False,
     few: int = 0,
+    program: Program | None = None,
 ) -> SlicedTrace:
     """Trace the paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
@@ -114,7 +115,8 @@ def slice_launch(
     in which guards of arithmetic hold, which may need all of a kernel's arithmetic. A ``whole``
     trace keeps the lanes of every step and the addresses of every execution. The accesses of all
     blocks are kept if they are at most ``few`` warp accesses. ``work`` is
-    :data:`WORK`, or :data:`LONG_WORK` where guards need nothing, unless given.
+    :data:`WORK`, or :data:`LONG_WORK` where guards need nothing, unless given. ``program`` is that
+    of an earlier trace of the same kernel and inputs, which spares translating the kernel again.
 
     Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
     surfaces, for textures other than linear memory of 32-bit words, and for nodes of the slice that
@@ -125,7 +127,7 @@ def slice_launch(
     device = memory.prepare(kernel, fill(memory, kernel, inputs, borrow=True))
     # Not cached: a sweep slices each kernel once, and hundreds of thousands of cached nodes would
     # slow every pass of Python's garbage collector.
-    program = lower(kernel, device.first_window)
+    program = program or lower(kernel, device.first_window)
     if program.waiting:
         raise UnsupportedError("the kernel's warps wait for each other outside of barriers")
     reads = texture_reads(program, dict(device.textures))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor.device_memory.fill import partly_filled
+from placewise.executor.ir.nodes import Program
 from placewise.executor.result import Execution
 from placewise.executor.runtime.gc_pause import collection_held
 from placewise.executor.slice_interpreter import PathTooLongError, SlicedTrace, slice_launch
@@ -120,14 +121,14 @@ def _sliced(
     if not every and _is_small(seen, launch):
         blocks = every_block(launch)
         if not seen.all_kept:
-            seen = _seen(kernel, launch, inputs, blocks)
+            seen = _seen(kernel, launch, inputs, blocks, program=seen.program)
     if not blocks.sample.complete and _unevenness(seen, blocks) > MOST_ERROR:
         steps = len(seen.step_block) * launch.blocks * launch.warps_per_block
         if steps <= MOST_STEPS:
             blocks = every_block(launch)
         else:
             blocks = blocks_by_kind(launch, machine, resident, groups=GROUPS)
-        seen = _seen(kernel, launch, inputs, blocks)
+        seen = _seen(kernel, launch, inputs, blocks, program=seen.program)
     execution = _execution(seen, blocks)
     launch_facts = LaunchFacts(
         launch,
@@ -234,10 +235,17 @@ def _resident(
 
 
 def _seen(
-    kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds, *, few: int = 0
+    kernel: Kernel,
+    launch: Launch,
+    inputs: Inputs,
+    blocks: BlockKinds,
+    *,
+    few: int = 0,
+    program: Program | None = None,
 ) -> SlicedTrace:
     """The sliced trace of ``blocks``, with the accesses of those that are simulated for each kind,
-    or of all of them if the blocks, or all their accesses (at most ``few``), are few.
+    or of all of them if the blocks, or all their accesses (at most ``few``), are few. ``program``
+    is that of an earlier trace.
 
     If the paths are long, branches that only guard arithmetic (such as a square root of small
     numbers) are left out, since they are most of the work in such kernels.
@@ -245,7 +253,9 @@ def _seen(
     traced = np.logical_or.reduce([blocks.traced(k) for k in range(blocks.kinds)])
     if _all_traced(blocks):
         traced[:] = True
-    sliced = partial(slice_launch, kernel, launch, inputs, blocks.numbers, trace=traced, few=few)
+    sliced = partial(
+        slice_launch, kernel, launch, inputs, blocks.numbers, trace=traced, few=few, program=program
+    )
     try:
         return sliced()
     except PathTooLongError as error:
