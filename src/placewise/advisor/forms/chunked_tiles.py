@@ -46,22 +46,25 @@ def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> l
         moves = placement.moved(prepared.legality.present)
         groups.setdefault(frozenset(array for array, _, _ in moves), []).append(placement)
     found: list[TimedForm] = []
+    narrower: list[Placement] = []
     for arrays, placements in groups.items():
         wider = [f for f in found if arrays < _arrays(f, prepared)]
-        if wider and len(_arrays(wider[0], prepared)) > _ALONE:
-            continue
         if wider:
-            first = [min(wider, key=lambda f: f.ratio).placement.chunk]
-        else:
-            first = [p.chunk for p in placements if p.chunk in _FIRST]
-        some = [p for p in placements if p.chunk in (first or [placements[-1].chunk])]
+            if len(_arrays(wider[0], prepared)) <= _ALONE:
+                best_length = min(wider, key=lambda f: f.ratio).placement.chunk
+                narrower += [p for p in placements if p.chunk == best_length]
+            continue
+        longest = [p for p in placements if p.chunk == placements[-1].chunk]
+        some = [p for p in placements if p.chunk in _FIRST] or longest
         timed = _timed(some, prepared, present, progress)
-        if timed and not wider:
+        if timed:
             best = min(timed, key=lambda f: f.ratio).placement
             at = placements.index(best)
             near = [p for p in placements[max(0, at - 1) : at + 2] if p not in some]
             timed += _timed(near, prepared, present, progress)
         found += timed
+    # All at once, so that several processes have something to do.
+    found += _timed(narrower, prepared, present, progress)
     faster = sorted((f for f in found if f.ratio < 1.0), key=lambda f: f.ratio)
     overlapped = _overlapped(faster, prepared, present, progress)
     return [*overlapped, *faster][:_FASTEST]
