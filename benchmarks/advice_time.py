@@ -2,12 +2,11 @@
 
 ``python -m benchmarks.advice_time``: three GPUs, one case after another, as ``placewise advise``
 does it: forms are tried by as many processes as there are processors, at most eight. Seconds are
-those that pass, so nothing else should run. About ten minutes on two processors.
+those that pass, so nothing else should run. Ten to twenty minutes on two processors.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from benchmarks.results import Figure, report
 from placewise import advise
 from placewise.cases.library import case_names
-from placewise.cli.commands.advise import MOST_WORKERS
+from placewise.cli.commands.advise import default_workers
 
 MACHINES = ("A100", "H100", "RTX3060")
 MULTIPLY = Path(__file__).parents[1] / "docs" / "examples" / "multiply.toml"
@@ -24,7 +23,7 @@ MOST_SECONDS = 15.0
 
 def main() -> None:
     """Time, print, write results/advice_time.json."""
-    workers = min(MOST_WORKERS, len(os.sched_getaffinity(0)))
+    workers = default_workers()
     figures = [Figure("processes that try forms", workers, "", "", True)]
     for case in (*case_names(), MULTIPLY):
         taken = {}

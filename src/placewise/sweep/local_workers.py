@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 from placewise.forked_workers import Lost, answers
@@ -23,12 +24,9 @@ def outcomes_here(
     A process whose task takes more than ``time_limit`` seconds is killed; the outcome says so. All
     processes end when the iterator is closed.
     """
-    made = answers(tasks, predict, workers=workers, time_limit=time_limit)
-    try:
+    with closing(answers(tasks, predict, workers=workers, time_limit=time_limit)) as made:
         for task, answer in made:
             yield task, _outcome(answer)
-    finally:
-        made.close()
 
 
 def _outcome(answer: Outcome | Lost) -> Outcome:

@@ -33,6 +33,11 @@ MOST_WORKERS = 8
 """There are seldom more forms to try, and each process needs its own memory."""
 
 
+def default_workers() -> int:
+    """Number of processes that try forms, unless the user says otherwise."""
+    return min(MOST_WORKERS, len(os.sched_getaffinity(0)))
+
+
 class ChooserName(StrEnum):
     """Values of ``--chooser``. A test checks that they equal those of
     :class:`placewise.advisor.choosers.Chooser`, which takes long to import."""
@@ -175,7 +180,7 @@ def advise(
         profile=profile.value,
         nvrtc=nvrtc,
         instruction_limit=limit or DEFAULT_LIMIT,
-        workers=workers or min(MOST_WORKERS, len(os.sched_getaffinity(0))),
+        workers=workers or default_workers(),
         quiet=quiet,
     )
     check_row(row, recorded)

@@ -20,7 +20,6 @@ _KERNEL = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])$")
-_VECTOR_OF = {"uint": "unsigned", "uchar": "unsigned char", "ushort": "unsigned short"}
 _QUALIFIERS = re.compile(
     r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict|__grid_constant__)\b"
 )
@@ -157,7 +156,7 @@ def _argument(
     kind, _, name = words.rpartition(" ")
     kind = template_types.get(kind, kind)
     vector = _VECTOR.match(kind)
-    scalar = _VECTOR_OF.get(vector[1], vector[1]) if vector else kind
+    scalar = vector[1] if vector else kind
     return DraftedArgument(
         name=name,
         dtype=types.dtypes.get(scalar, "float32" if is_array else "int32"),
