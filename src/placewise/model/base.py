@@ -8,6 +8,7 @@ machine. Models that need the papers' transaction counts alone are a :class:`Mod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
 from placewise.errors import UnsupportedError
@@ -15,6 +16,14 @@ from placewise.machine.machine import Machine
 from placewise.memory.reuse.counters import Counters
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.evidence.warp_paths import WarpPaths
+
+
+class Sampling(IntEnum):
+    """How many blocks of a launch its evidence comes from, the fewest first."""
+
+    FEW = 0
+    MORE = 1
+    EVERY = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +37,8 @@ class Evidence:
     """Paths of the warps of some blocks, in machine code."""
     counters: Counters | None = None
     """Transactions of every array in every memory, as Chen et al. 2017 count them."""
+    sampling: Sampling = Sampling.FEW
+    """How many blocks :attr:`warp_paths` come from."""
 
     def simulated(self, model: str) -> SimulatedLaunch:
         """``run``; raises UnsupportedError where there is none."""

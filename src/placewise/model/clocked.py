@@ -23,10 +23,16 @@ TAIL = 0.1
 """Probability of a time below an 80 % interval, and of one above it."""
 
 
-def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> Prediction:
+def predict_clocked(
+    model: TimeModel, evidence: Evidence, machine: Machine, like: Prediction | None = None
+) -> Prediction:
     """``model``'s prediction at the clock that ``machine`` is assumed to run at, its time scaled by
     the factor of the machine's calibration, with an interval that covers both the possible clocks
     and the model's own error. The prediction also has each of the two separately.
+
+    ``like`` is this function's answer for another form of the launch on the same machine. The clock
+    is then taken to change the time as much as that form's, which spares predicting it at every
+    clock.
 
     Raises what the model does.
     """
@@ -44,17 +50,17 @@ def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> P
             uncertainty=(found.total * band[0], found.total * band[1]),
             model_error=band,
         )
-    times = []
-    for clock in (clocks.high, clocks.low):
-        there = found
-        if clock != clocks.assumed:
-            there = _scaled(
-                model.predict(evidence, at_clock(machine, clock)),
-                machine.limits.time_factor or 1.0,
-            )
-        times.append(ClockTime(clock, there.nanoseconds or 0.0))
+    assumed = found.nanoseconds or 0.0
+    if like is not None and like.at_clocks and like.nanoseconds:
+        longer = assumed / like.nanoseconds
+        times = [replace(one, nanoseconds=one.nanoseconds * longer) for one in like.at_clocks]
+    else:
+        times = [
+            ClockTime(clock, _at(clock, clocks.assumed, found, model, evidence, machine))
+            for clock in (clocks.high, clocks.low)
+        ]
     fast, slow = (one.nanoseconds for one in times)
-    low, high = interval(found.nanoseconds or 0.0, (fast, slow), band)
+    low, high = interval(assumed, (fast, slow), band)
     cycles = clocks.assumed * 1e-3
     return replace(
         found,
@@ -62,6 +68,21 @@ def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> P
         model_error=band,
         at_clocks=tuple(times),
     )
+
+
+def _at(
+    clock: float,
+    assumed: float,
+    found: Prediction,
+    model: TimeModel,
+    evidence: Evidence,
+    machine: Machine,
+) -> float:
+    """Nanoseconds at ``clock`` MHz, where ``found`` is the prediction at ``assumed`` MHz."""
+    if clock != assumed:
+        found = model.predict(evidence, at_clock(machine, clock))
+        found = _scaled(found, machine.limits.time_factor or 1.0)
+    return found.nanoseconds or 0.0
 
 
 def _judged(found: Prediction, evidence: Evidence) -> tuple[Prediction, tuple[float, float]]:

@@ -10,6 +10,7 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
 from placewise.machine import load_machine
 from placewise.memory.occupancy import occupancy
+from placewise.model.base import Sampling
 from placewise.model.evidence.block_kinds import blocks_by_kind, every_block
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.timeline.launch import in_order
@@ -56,7 +57,7 @@ def test_totals_are_by_kind():
 
 def test_the_caches_see_all_accesses_of_a_small_launch():
     case = case_of(20 * 32 - 5, 18 * 8 - 3, (32, 8))
-    sampled, exact = evidence_of(*case), evidence_of(*case, every=True)
+    sampled, exact = evidence_of(*case), evidence_of(*case, sampling=Sampling.EVERY)
     assert sampled.run is not None
     assert exact.run is not None
     assert sampled.run.traffic.sites == exact.run.traffic.sites
@@ -113,12 +114,12 @@ def case_of(width, height, block):
 def test_edge_blocks_take_what_they_take_in_the_whole_launch(width, height, block):
     case = case_of(width, height, block)
     found = TimelineModel().predict(evidence_of(*case), MACHINE)
-    exact = evidence_of(*case, every=True)
+    exact = evidence_of(*case, sampling=Sampling.EVERY)
     truth = TimelineModel(instructions=10**12).predict(exact, MACHINE)
     overhead = next(p.cycles for p in truth.parts if p.path == "launch")
     assert found.total - overhead == pytest.approx(truth.total - overhead, rel=0.05)
     # What the edges ask for is counted as it is: 257 columns are no 320.
-    sampled, every = (evidence_of(*case, every=e).run for e in (False, True))
+    sampled, every = (evidence_of(*case, sampling=s).run for s in (Sampling.FEW, Sampling.EVERY))
     for own, whole in zip(sampled.traffic.sites, every.traffic.sites, strict=True):
         assert own.site == whole.site
         assert own.sectors == pytest.approx(whole.sectors, rel=0.05)

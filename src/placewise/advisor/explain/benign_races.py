@@ -222,7 +222,7 @@ def _copies(
         return (), left
     found = []
     for space, case in _written(prepared, duplicated):
-        same, timed = _proven_time(prepared, case)
+        same, timed = _proven_time(prepared, case, present)
         if same:
             ratio = ratio_of_times(timed, present)
             found.append(ReadersCopy(space, case, _with_copy(prepared, array, ratio, present)))
@@ -259,7 +259,9 @@ def _written(prepared: Prepared, duplicated: Duplicated) -> list[tuple[str, Case
     return forms
 
 
-def _proven_time(prepared: Prepared, case: Case) -> tuple[bool, Timed | None]:
+def _proven_time(
+    prepared: Prepared, case: Case, present: Timed | None
+) -> tuple[bool, Timed | None]:
     """Whether the form computes the same bits, and its time."""
     truth = prepared.execution
     try:
@@ -274,4 +276,5 @@ def _proven_time(prepared: Prepared, case: Case) -> tuple[bool, Timed | None]:
     )
     if not same:
         return False, None
-    return True, time_form(kernel, case, prepared.machine, corrected=prepared.corrected)
+    timed = time_form(kernel, case, prepared.machine, like=present, corrected=prepared.corrected)
+    return True, timed

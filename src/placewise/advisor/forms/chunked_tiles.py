@@ -110,7 +110,7 @@ def _timed(
             form.kernel,
             form.rewritten.case,
             prepared.machine,
-            whole=present.whole,
+            like=present,
             corrected=prepared.corrected,
         )
         ratio = ratio_of_times(timed, present)

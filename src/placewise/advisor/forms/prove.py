@@ -69,8 +69,6 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
         return replace(option, rewritten=rewritten, verification=found)
     # An access window reserves part of L2, which a few blocks alone do not fill: run all blocks.
     windowed = rewritten.case.launch.window is not None
-    # Where a few blocks could not stand for the present form, they are not tried here.
-    like_present = present.timed is not None and present.timed.whole
     timed = (
         known.timed
         if known
@@ -78,7 +76,8 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
             kernel,
             rewritten.case,
             prepared.machine,
-            whole=windowed or like_present,
+            whole=windowed,
+            like=present.timed,
             corrected=prepared.corrected,
         )
     )
@@ -108,6 +107,7 @@ def _compared_alike(options: list[Option], prepared: Prepared, present: Option) 
         prepared.case,
         prepared.machine,
         whole=True,
+        like=present.timed,
         corrected=prepared.corrected,
     )
     return [

@@ -14,6 +14,7 @@ from placewise.machine.at_clock import at_clock
 from placewise.machine.clocks import clock_range
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model import SAME, Prediction, Ratio, relative_times, timeline_model
+from placewise.model.base import Sampling
 from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
@@ -52,6 +53,8 @@ class Timed:
     why_not: str = ""
     whole: bool = False
     """Whether the time comes from a run of the whole launch, not from a slice of a few blocks."""
+    sampling: Sampling = Sampling.FEW
+    """How many blocks that slice has."""
     loads: tuple[LoadHits, ...] = ()
     """One for each instruction that loads an array through data caches."""
     conflicts: tuple[Remark, ...] = ()
@@ -83,12 +86,17 @@ def time_form(
     machine: Machine,
     *,
     whole: bool = False,
+    like: Timed | None = None,
     corrected: Corrections = NONE,
     model: str = DEFAULT,
 ) -> Timed:
     """Predicted time of ``kernel``, a form of the case's kernel, by the model named ``model``. With
     ``whole`` all blocks are run, never a few of them. ``corrected`` holds factors for the predicted
     counters, from recorded counters of the present form.
+
+    ``like`` is the time of another form of the same launch: this one is timed from a run of the
+    whole launch if that one was, from a slice of at least as many blocks otherwise, and the clock
+    is taken to matter as much.
 
     Raises nothing for a machine or a kernel that the model does not cover: ``why_not`` of the
     answer says why there is no time.
@@ -97,12 +105,18 @@ def time_form(
         oldest = f"{OLDEST_DISASSEMBLED // 10}.{OLDEST_DISASSEMBLED % 10}"
         return Timed(None, f"machine code is read for compute capability {oldest} and later")
     try:
-        evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
+        evidence = evidence_of(
+            kernel, case.launch, case.inputs, machine,
+            whole=whole or (like is not None and like.whole),
+            sampling=Sampling.FEW if like is None else like.sampling,
+        )  # fmt: skip
         evidence = at_launch(corrected.apply(evidence), machine)
-        prediction = predict_clocked(known_model(model).make(), evidence, machine)
+        known = None if like is None else like.prediction
+        prediction = predict_clocked(known_model(model).make(), evidence, machine, known)
         return Timed(
             prediction,
             whole=evidence.warp_paths is None,
+            sampling=evidence.sampling,
             loads=_load_hits(evidence.run),
             conflicts=bank_conflicts(evidence.run) if evidence.run is not None else (),
         )

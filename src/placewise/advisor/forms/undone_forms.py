@@ -63,9 +63,8 @@ def with_undone(
             continue
         progress("rewriting, verifying and timing", len(found), len(found) + 1)
         verification = verify(rewritten, prepared.case, prepared.execution, kernel)
-        like_present = present.timed is not None and present.timed.whole
         timed = time_form(
-            kernel, rewritten.case, machine, whole=like_present, corrected=prepared.corrected
+            kernel, rewritten.case, machine, like=present.timed, corrected=prepared.corrected
         )
         rerun = ratio_of_times(timed, present.timed)
         if not verification.identical or rerun is None:

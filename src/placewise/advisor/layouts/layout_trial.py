@@ -45,7 +45,7 @@ class Trial:
 
     def time(self, written: Case, kernel: Kernel) -> tuple[Timed, Ratio | None]:
         """Predicted time of a rewritten case, and its ratio to the time of the present form."""
-        timed = time_form(kernel, written, self.machine, whole=self.present.whole)
+        timed = time_form(kernel, written, self.machine, like=self.present)
         return timed, ratio_of_times(timed, self.present)
 
     def conversion(self, option: TriedLayout, old_bytes: int, new_bytes: int) -> Conversion:

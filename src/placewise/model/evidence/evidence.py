@@ -35,7 +35,7 @@ from placewise.memory.simulate.metrics.traffic import Traffic, total_traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.filtered_reads import filtered_axes
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
-from placewise.model.base import Evidence
+from placewise.model.base import Evidence, Sampling
 from placewise.model.evidence.block_kinds import BlockKinds, blocks_by_kind, every_block
 from placewise.model.evidence.fetched_again import fetched_again
 from placewise.model.evidence.footprint import (
@@ -74,13 +74,14 @@ def evidence_of(
     *,
     whole: bool = False,
     placement: Mapping[str, str] | None = None,
-    every: bool = False,
+    sampling: Sampling = Sampling.FEW,
 ) -> Evidence:
     """What ``kernel`` does in ``launch`` on ``machine``. Accesses to the arrays in ``placement``
     (space by array) are counted as if they were in these spaces, whatever the code does.
 
-    It comes from a slice of the machine code, run for a few blocks (with ``every``, for all). Where
-    no slice is possible, or with ``whole``, it comes from a run of the whole launch. Raises
+    It comes from a slice of the machine code, run for as many blocks as ``sampling`` says, or for
+    more where these differ too much. Where no slice is possible, or with ``whole``, it comes from a
+    run of the whole launch. Raises
     CaseError where not even one block fits an SM or the inputs do not fit the kernel, and what
     :func:`placewise.memory.simulate.launch.simulate_launch` raises.
     """
@@ -95,7 +96,7 @@ def evidence_of(
     try:
         with collection_held():
             kernel = replace(kernel, machine_code=True)
-            return _sliced(kernel, facts, launch, inputs, machine, placement, every=every)
+            return _sliced(kernel, facts, launch, inputs, machine, placement, sampling)
     except UnsupportedError as error:
         run = run_all()
         note = f"the whole launch was run: {error.message}"
@@ -109,26 +110,25 @@ def _sliced(
     launch: Launch,
     inputs: Inputs,
     machine: Machine,
-    placement: Mapping[str, str] | None = None,
-    *,
-    every: bool = False,
+    placement: Mapping[str, str] | None,
+    sampling: Sampling,
 ) -> Evidence:
     shared = facts.static_shared_bytes + launch.shared_bytes
     resident = _resident(launch, machine, kernel.registers, shared)
-    blocks = every_block(launch) if every else blocks_by_kind(launch, machine, resident)
+    sampled = {
+        Sampling.FEW: partial(blocks_by_kind, launch, machine, resident),
+        Sampling.MORE: partial(blocks_by_kind, launch, machine, resident, groups=GROUPS),
+        Sampling.EVERY: partial(every_block, launch),
+    }
+    blocks = sampled[sampling]()
     looked_at_all = blocks.sample.complete and _has_few_warps(launch)
     seen = _seen(kernel, launch, inputs, blocks, few=SMALL_ACCESSES if looked_at_all else 0)
-    if not every and _is_small(seen, launch):
-        blocks = every_block(launch)
+    enough = _enough(sampling, seen, blocks, launch)
+    if enough > sampling:
+        sampling = enough
+        blocks = sampled[sampling]()
         if not seen.all_kept:
             seen = _seen(kernel, launch, inputs, blocks, program=seen.program)
-    if not blocks.sample.complete and _unevenness(seen, blocks) > MOST_ERROR:
-        steps = len(seen.step_block) * launch.blocks * launch.warps_per_block
-        if steps <= MOST_STEPS:
-            blocks = every_block(launch)
-        else:
-            blocks = blocks_by_kind(launch, machine, resident, groups=GROUPS)
-        seen = _seen(kernel, launch, inputs, blocks, program=seen.program)
     execution = _execution(seen, blocks)
     launch_facts = LaunchFacts(
         launch,
@@ -167,7 +167,20 @@ def _sliced(
     if not blocks.sample.complete:
         notes += (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
-    return Evidence(run=run, warp_paths=warp_paths_of(seen, blocks, of_kinds))
+    paths = warp_paths_of(seen, blocks, of_kinds)
+    return Evidence(run=run, warp_paths=paths, sampling=sampling)
+
+
+def _enough(sampling: Sampling, seen: SlicedTrace, blocks: BlockKinds, launch: Launch) -> Sampling:
+    """How many blocks must be looked at, now that ``blocks``, those of ``sampling``, were seen."""
+    if sampling is Sampling.EVERY or _is_small(seen, launch):
+        return Sampling.EVERY
+    if sampling is Sampling.MORE or blocks.sample.complete:
+        return sampling
+    if _unevenness(seen, blocks) <= MOST_ERROR:
+        return sampling
+    steps = len(seen.step_block) * launch.blocks * launch.warps_per_block
+    return Sampling.EVERY if steps <= MOST_STEPS else Sampling.MORE
 
 
 def _is_small(seen: SlicedTrace, launch: Launch) -> bool:

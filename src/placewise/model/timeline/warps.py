@@ -146,6 +146,8 @@ def run(
     free = np.zeros((partitions, PIPES))
     handed = np.zeros((partitions, SERVERS + 1))
     server = np.zeros((sms, SERVERS + 1))
+    # A partition cannot issue before `soon`: its own instructions, barriers and new blocks set it.
+    soon = np.zeros(partitions)
     held = np.full((partitions, max(1, pace.code_lines)), -1, np.int64)
     in_line = np.full(slots, -1, np.int64)
     drained = np.zeros(sms * resident)
@@ -184,13 +186,17 @@ def run(
         soonest = _FAR
         issued = False
         for p in range(partitions):
+            if soon[p] > now:
+                soonest = min(soonest, soon[p])
+                continue
             best = -1
             oldest = np.int64(1) << 60
             sm = p // pace.partitions
             first = sm * per_sm + p % pace.partitions
+            earliest = _FAR
             for s in range(first, (sm + 1) * per_sm, pace.partitions):
                 if ready[s] > now:
-                    soonest = min(soonest, ready[s])
+                    earliest = min(earliest, ready[s])
                     continue
                 row = path[at[s]]
                 pipe = np.int64(table[row, _PIPE])
@@ -199,7 +205,7 @@ def run(
                 if shared:
                     open_at = max(open_at, server[sm, shared] - pace.queue, handed[p, shared])
                 if open_at > now:
-                    soonest = min(soonest, open_at)
+                    earliest = min(earliest, open_at)
                     continue
                 if s == last[p]:
                     best = s
@@ -208,6 +214,8 @@ def run(
                     oldest = age[s]
                     best = s
             if best < 0:
+                soon[p] = earliest
+                soonest = min(soonest, earliest)
                 continue
             s = best
             last[p] = s
@@ -291,6 +299,7 @@ def run(
                             committed,
                         )  # fmt: skip
                         begun += 1
+                        soon[sm * pace.partitions : (sm + 1) * pace.partitions] = 0.0
                     continue
             else:
                 then = now + max(1.0, table[row, _STALL])
@@ -333,6 +342,7 @@ def run(
                         waiting[w] = 0
                         ready[w] = max(resumes[w], now + pace.barrier)
                 arrived[place] = 0
+                soon[sm * pace.partitions : (sm + 1) * pace.partitions] = 0.0
         if issued:
             now += 1.0
         elif soonest >= _FAR:

@@ -198,12 +198,13 @@ class FormTimes:
         case = form.rewritten.case
         if not verify(form.rewritten, prepared.case, prepared.execution, form.kernel).identical:
             return None
-        timed = time_form(form.kernel, case, prepared.machine, whole=case.launch.window is not None)
         present = self._present
+        windowed = case.launch.window is not None
+        timed = time_form(form.kernel, case, prepared.machine, whole=windowed, like=present)
         if timed.prediction is not None and timed.whole and not present.whole:
             if self._whole is None:
                 self._whole = time_form(
-                    prepared.kernel, prepared.case, prepared.machine, whole=True
+                    prepared.kernel, prepared.case, prepared.machine, whole=True, like=present
                 )
             present = self._whole
         ratio = ratio_of_times(timed, present)
