@@ -6,6 +6,7 @@ import pytest
 from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.address_space import FIRST_WINDOW, WINDOW_SHIFT
 from placewise.executor.ir.nodes import Access, Place
+from placewise.executor.slice_interpreter.active_warps import ActiveWarps
 from placewise.executor.slice_interpreter.atomic_update import MOST_LANES, update
 from placewise.executor.slice_interpreter.storage import Storage
 
@@ -75,6 +76,7 @@ def test_lanes_update_one_after_another(operation, bits):
         {w: start[i].copy().view(np.uint8) for i, w in enumerate(windows)},
         np.zeros(16, np.uint8),
         np.zeros(warps, np.int64),
+        ActiveWarps(warps),
         0,
         0,
     )
@@ -105,7 +107,12 @@ def test_lanes_update_one_after_another(operation, bits):
 
 def test_what_lies_beyond_an_array_reads_as_zero():
     storage = Storage(
-        {FIRST_WINDOW: np.ones(8, np.uint8)}, np.zeros(16, np.uint8), np.zeros(1, np.int64), 0, 0
+        {FIRST_WINDOW: np.ones(8, np.uint8)},
+        np.zeros(16, np.uint8),
+        np.zeros(1, np.int64),
+        ActiveWarps(1),
+        0,
+        0,
     )
     address = np.uint64(FIRST_WINDOW << WINDOW_SHIFT) + np.arange(32, dtype=np.uint64)[
         None, :
@@ -117,7 +124,12 @@ def test_what_lies_beyond_an_array_reads_as_zero():
 
 def test_limits():
     storage = Storage(
-        {FIRST_WINDOW: np.ones(8, np.uint8)}, np.zeros(16, np.uint8), np.zeros(200, np.int64), 0, 0
+        {FIRST_WINDOW: np.ones(8, np.uint8)},
+        np.zeros(16, np.uint8),
+        np.zeros(200, np.int64),
+        ActiveWarps(200),
+        0,
+        0,
     )
     warps = MOST_LANES // 32 + 1
     mask = np.ones((warps, 32), bool)

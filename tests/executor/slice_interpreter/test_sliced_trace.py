@@ -95,6 +95,47 @@ def test_data_that_decide_paths_and_addresses(machine_code):
     assert len(seen.path(0)) > 3
 
 
+LOOPS = """
+extern "C" __global__ void f(const int *length, const int *next, unsigned *out, int n) {
+    __shared__ unsigned box[256];
+    unsigned own[4] = {1, 2, 3, 4};
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned a = i, b = 7 * i + 1;
+    box[threadIdx.x] = a;
+    __syncthreads();
+    for (int k = 0; k < length[i]; ++k) {
+        unsigned old = a;
+        a = b;
+        b = old + next[(old + k) % n];
+        own[b & 3] += a + atomicAdd(&out[n + i], b);
+        box[threadIdx.x] += own[a & 3] + __popc(__activemask());
+        a += box[threadIdx.x] + __shfl_sync(__activemask(), b, threadIdx.x ^ 1);
+    }
+    int some = __syncthreads_or(a & 1);
+    out[(a + b + box[255 - threadIdx.x] + some) % n] = a;
+}
+"""
+
+
+@pytest.mark.parametrize("machine_code", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_few_warps_that_go_on_in_a_loop(seed, machine_code):
+    random = np.random.default_rng(seed)
+    n = 1024
+    turns = np.repeat(random.choice([0, 1, 12], n // 32, p=[0.6, 0.3, 0.1]), 32)
+    arrays = {
+        "length": (turns + random.integers(0, 2, n)).astype(np.int32),
+        "next": random.integers(0, n, n).astype(np.int32),
+        "out": np.zeros(2 * n, np.uint32),
+    }
+    given = [ArrayArgument(*item) for item in arrays.items()]
+    inputs = Inputs((*given, ScalarArgument("n", np.int32(n))))
+    kernel = compile_kernel(LOOPS, "f.cu", "f", CompileOptions(arch="sm_86"))
+    kernel = replace(kernel, machine_code=machine_code)
+    seen = compared(kernel, Launch((4, 1, 1), (256, 1, 1)), inputs, np.arange(4))
+    assert seen.step_warps.sum(axis=1).min() * 2 <= n // 32
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -25,9 +25,9 @@ from placewise.executor.ir.nodes import (
     Jump,
     Node,
     Program,
-    Reg,
     Switch,
 )
+from placewise.executor.slice_interpreter.active_warps import ActiveWarps, Registers
 from placewise.executor.slice_interpreter.atomic_update import update
 from placewise.executor.slice_interpreter.backward_slice import (
     MEMORY,
@@ -149,8 +149,8 @@ class _Participants(NamedTuple):
 
     counts: NDArray[np.int64]
     """(b,) warps of each block."""
-    warps: NDArray[np.int64]
-    """(n,) indices of the warps whose accesses are kept."""
+    places: NDArray[np.int64]
+    """(n,) places, among the active warps, of those whose accesses are kept."""
     lanes: NDArray[np.bool_]
     """(n, 32) active lanes of these warps."""
     first: NDArray[np.int64]
@@ -184,10 +184,12 @@ class _Run:
         tiled = np.tile(thread, (len(blocks), 1))
         number = blocks[self.block_of_warp][:, None]
         self.specials = special_registers(program, launch, tiled, number)
+        self.warps = ActiveWarps(len(tiled))
         self.storage = Storage(
             {r.window: r.data for r in device.regions},
             device.parameters,
             self.block_of_warp,
+            self.warps,
             program.shared_bytes + launch.shared_bytes,
             program.local_bytes,
             program.shared_base,
@@ -200,7 +202,7 @@ class _Run:
         """Lanes at barriers, by the basic block that they go on with."""
         self.phase = np.zeros(len(blocks), np.int64)
         self.pending: list[tuple[Barrier, Lanes]] = []
-        self.regs: dict[Reg, Lanes] = {}
+        self.regs = Registers(self.warps, self.at.shape)
         self.values: dict[Node, Any] = {}
         self.code: dict[int, list[Step]] = {}
         self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
@@ -242,9 +244,8 @@ class _Run:
         holds = np.bincount(self.block_of_warp, (value & mask).sum(axis=1), blocks)
         threads = np.bincount(self.block_of_warp, mask.sum(axis=1), blocks)
         result = {"or": holds > 0, "and": holds == threads}.get(operation_, holds)
-        spread = result[self.block_of_warp][:, None].astype(DTYPES[reg.type])
-        old = self.regs.get(reg, np.zeros((1, 1), DTYPES[reg.type]))
-        self.regs[reg] = np.where(mask, spread, old)
+        self.warps.rows = None
+        self.regs.write(reg, result[self.block_of_warp][:, None].astype(DTYPES[reg.type]), mask)
 
     def _block(self, block: Block, mask: NDArray[np.bool_]) -> None:
         code = self.code.get(block.number)
@@ -263,6 +264,8 @@ class _Run:
         if self.lanes is not None:
             packed = np.packbits(mask, axis=1, bitorder="little")
             self.lanes.append(packed.view("<u4").reshape(-1))
+        self.warps.choose(took_part)
+        mask = self.warps.of(mask)
         self.values.clear()
         values = self.values
         for step in code:
@@ -273,26 +276,30 @@ class _Run:
 
     def _leave(self, block: Block, mask: NDArray[np.bool_]) -> None:
         end = block.terminator
+        at = self.warps.of(self.at)
         if isinstance(end, Jump):
-            branch(self.at, mask, mask, end.target, end.target)
+            branch(at, mask, mask, end.target, end.target)
         elif isinstance(end, Branch):
             taken = spread(self.value(end.condition), mask.shape)
-            branch(self.at, mask, taken, end.taken, end.other)
+            branch(at, mask, taken, end.taken, end.other)
         elif isinstance(end, Switch):
             index = np.broadcast_to(self.value(end.index), mask.shape).astype(np.int64)
             targets = np.array(end.targets)
-            self.at[mask] = targets[np.clip(index, 0, len(targets) - 1)][mask]
+            at[mask] = targets[np.clip(index, 0, len(targets) - 1)][mask]
         elif isinstance(end, Barrier):
+            everywhere = self.warps.everywhere(mask)
             if end.arrive_only:
-                self.at[mask] = end.target
+                at[mask] = end.target
             else:
-                self.at[mask] = _END
-                self.waiting[end.target] = mask | self.waiting.get(end.target, False)
+                at[mask] = _END
+                self.waiting[end.target] = everywhere | self.waiting.get(end.target, False)
             if end.reduce is not None:
-                value = np.broadcast_to(self.value(end.reduce[1]), mask.shape)
-                self.pending.append((end, (value, mask)))
+                value = self.warps.everywhere(self.value(end.reduce[1]))
+                self.pending.append((end, (value, everywhere)))
         else:
-            self.at[mask] = _END
+            at[mask] = _END
+        if at is not self.at:
+            self.at[self.warps.rows] = at
 
     def value(self, n: Node) -> Lanes:
         """Value of a node of the basic block that is being executed."""
@@ -356,11 +363,11 @@ class _Run:
         if self.kept.are_too_many(int(found.counts.sum())):
             self._last_participants = None
             found = self._participants(mask)
-        if not len(found.warps) or not self.kept.wants(access.site):
+        if not len(found.places) or not self.kept.wants(access.site):
             return
-        window, offset = self.storage.seen(access.space, address, found.warps, found.first)
-        step = len(self.steps) - 1
-        self.kept.add(Accesses(access.site, step, found.warps, found.lanes, window, offset))
+        window, offset = self.storage.seen(access.space, address, found.places, found.first)
+        warps, step = self.warps.numbers(found.places), len(self.steps) - 1
+        self.kept.add(Accesses(access.site, step, warps, found.lanes, window, offset))
 
     def _participants(self, mask: NDArray[np.bool_]) -> _Participants:
         """The warps and lanes that execute an access under ``mask``.
@@ -370,11 +377,12 @@ class _Run:
         if self._last_participants is None or self._last_mask is not mask:
             took_part = np.zeros(len(mask), np.bool_)
             counts, threads = np.zeros((2, len(self.blocks)), np.int64)
-            count_active(mask, self.block_of_warp, took_part, counts, threads)
-            warps = np.flatnonzero(took_part & self.kept.warps)
-            lanes = mask[warps]
+            blocks = self.warps.of(self.block_of_warp)
+            count_active(mask, blocks, took_part, counts, threads)
+            places = np.flatnonzero(took_part & self.warps.of(self.kept.warps))
+            lanes = mask[places]
             self._last_mask = mask
-            self._last_participants = _Participants(counts, warps, lanes, np.argmax(lanes, axis=1))
+            self._last_participants = _Participants(counts, places, lanes, np.argmax(lanes, axis=1))
         return self._last_participants
 
     def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.device import Device
-from placewise.executor.ir.nodes import Node, Reg
+from placewise.executor.ir.nodes import Node
 from placewise.executor.slice_interpreter.across_lanes import ACROSS
+from placewise.executor.slice_interpreter.active_warps import ActiveWarps, Registers
 from placewise.executor.slice_interpreter.lane_loops import count_active
 from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, constant, operation
 
@@ -21,8 +22,9 @@ class State(Protocol):
     """The interpreter's state, which steps read and change."""
 
     device: Device
+    warps: ActiveWarps
     specials: dict[str, Lanes]
-    regs: dict[Reg, Lanes]
+    regs: Registers
     values: dict[Node, Any]
     """Values of the basic block that is being executed."""
     guards: NDArray[np.int64]
@@ -33,7 +35,8 @@ class State(Protocol):
 
 
 Call = Callable[[State, NDArray[np.bool_]], None]
-"""Computes a node for all lanes; the mask (warps, 32) tells which of them are active."""
+"""Computes a node for the lanes of the active warps; the mask (warps, 32) tells which of them are
+active."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ def count_of(n: Node) -> Call:
     def call(run: State, mask: NDArray[np.bool_]) -> None:
         held = mask & run.value(n.args[0])
         warps, took_part = np.zeros(len(run.guards), np.int64), np.zeros(len(mask), np.bool_)
-        count_active(held, run.block_of_warp, took_part, warps, run.guards[:, number])
+        blocks = run.warps.of(run.block_of_warp)
+        count_active(held, blocks, took_part, warps, run.guards[:, number])
 
     return call
 
@@ -73,7 +77,9 @@ def call_of(n: Node) -> Call:
         return _set(n)
     if n.op == "special":
         dtype, name = DTYPES[n.type], str(n.attr)
-        return lambda run, _: run.values.__setitem__(n, run.specials[name].astype(dtype))
+        return lambda run, _: run.values.__setitem__(
+            n, run.warps.of(run.specials[name]).astype(dtype)
+        )
     if n.op == "param":
         return _param(n)
     if n.op == "part":
@@ -100,22 +106,12 @@ def call_of(n: Node) -> Call:
 
 def _get(n: Node) -> Call:
     reg = n.reg
-    unset = np.zeros((1, 1), DTYPES[reg.type])
-    return lambda run, _: run.values.__setitem__(n, run.regs.get(reg, unset))
+    return lambda run, _: run.values.__setitem__(n, run.regs.read(reg))
 
 
 def _set(n: Node) -> Call:
     reg = n.reg
-    unset = np.zeros((1, 1), DTYPES[reg.type])
-
-    def call(run: State, mask: NDArray[np.bool_]) -> None:
-        value = run.value(n.args[0])
-        if mask.all():
-            run.regs[reg] = value
-        else:
-            run.regs[reg] = np.where(mask, value, run.regs.get(reg, unset))
-
-    return call
+    return lambda run, mask: run.regs.write(reg, run.value(n.args[0]), mask)
 
 
 def _param(n: Node) -> Call:

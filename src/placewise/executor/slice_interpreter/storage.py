@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
 from placewise.executor.device_memory.device import Bytes
+from placewise.executor.slice_interpreter.active_warps import ActiveWarps
 from placewise.executor.slice_interpreter.lane_loops import ANY_WINDOW
 from placewise.executor.slice_interpreter.lane_loops import load as load_lanes
 from placewise.executor.slice_interpreter.operations import Lanes, spread
@@ -31,10 +32,12 @@ class Storage:
         windows: Mapping[int, Bytes],
         parameters: Bytes,
         block_of_warp: NDArray[np.int64],
+        active: ActiveWarps,
         shared_bytes: int,
         local_bytes: int,
         shared_base: int = 0,
     ) -> None:
+        self._active = active
         warps = len(block_of_warp)
         blocks = int(block_of_warp.max(initial=0)) + 1
         self._shared_bytes = -(-shared_bytes // 16) * 16
@@ -50,17 +53,19 @@ class Storage:
         self._local_start = (np.arange(warps * 32) * self._local_bytes).reshape(warps, 32)
 
     def seen(
-        self, space: str, address: Lanes, warps: NDArray[np.int64], first: NDArray[np.int64]
+        self, space: str, address: Lanes, places: NDArray[np.int64], first: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(windows, offsets) of the addresses of n warps, as a trace records them.
+        """(windows, offsets) of the addresses of n warps, as a trace records them. ``places`` (n,)
+        are those of the warps among the active ones.
 
         Windows (n,) are those of the lanes ``first`` (n,). Offsets (n, 32) count bytes from the
         window's start, or from that of the block's shared or the thread's local memory.
         """
-        wide = spread(np.asarray(address, np.uint64), self._local_start.shape)[warps]
+        wide = np.asarray(address, np.uint64)
+        wide = np.broadcast_to(wide[places] if len(wide) > 1 else wide, (len(places), 32))
         if space in ("shared", "local"):
-            return np.full(len(warps), WINDOW_OF_SPACE[space]), wide.view(np.int64)
-        start = wide[np.arange(len(warps)), first]
+            return np.full(len(places), WINDOW_OF_SPACE[space]), wide.view(np.int64)
+        start = wide[np.arange(len(places)), first]
         window = (start >> np.uint64(WINDOW_SHIFT)).view(np.int64)
         return window, (wide & np.uint64(_INSIDE)).view(np.int64)
 
@@ -81,7 +86,7 @@ class Storage:
 
         Lanes (warps, 32) are those in bounds; byte offsets (n,) are within the window's array.
         """
-        wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)
+        wide = np.broadcast_to(np.asarray(address, np.uint64), mask.shape)
         offset = (wide & np.uint64(_INSIDE)).astype(np.int64)
         if space in ("shared", "local"):
             # The window is known without looking; spilled registers make such accesses frequent.
@@ -99,10 +104,10 @@ class Storage:
             if number == _SHARED:
                 own = offset if space == "shared" else offset - self._shared_base
                 here = lanes & (own >= 0) & (own < self._shared_bytes)
-                yield number, here, (own + self._shared_start)[here]
+                yield number, here, (own + self._active.of(self._shared_start))[here]
             elif number == _LOCAL:
                 here = lanes & (offset < self._local_bytes)
-                yield number, here, (offset + self._local_start)[here]
+                yield number, here, (offset + self._active.of(self._local_start))[here]
             else:
                 yield number, lanes, offset[lanes]
 
@@ -150,10 +155,10 @@ class Storage:
         """(warps, 32) where each lane's own part of memory ``number`` of ``size`` bytes starts, and
         how many bytes it has."""
         if number == _SHARED:
-            return self._shared_start, self._shared_bytes
+            return self._active.of(self._shared_start), self._shared_bytes
         if number == _LOCAL:
-            return self._local_start, self._local_bytes
-        return self._common_start, size
+            return self._active.of(self._local_start), self._local_bytes
+        return self._active.of(self._common_start), size
 
     def store(
         self,
