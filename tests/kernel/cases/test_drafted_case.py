@@ -5,7 +5,7 @@ import pytest
 
 from placewise import execute
 from placewise.kernel.cases.case_file import read_case_file
-from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
+from placewise.kernel.cases.drafted_case import SHARED_BYTES, draft_text, drafted_kernels
 
 SOURCE = """
 #define THREADS 128
@@ -138,3 +138,58 @@ def test_structs_of_numbers_have_members(tmp_path):
 def weight_of(case):
     (data,) = (a.data for a in case.inputs.arrays if a.name == "weight")
     return data
+
+
+OTHERS = """
+#define DETAILED
+struct Box { int x0 = 2, nx = 3; float by = 0.5f; };
+struct Table { int at[4]; };
+__global__ void nothing() {}
+__global__ void part(const float *x, float *y, Box box, Table table, int n
+#ifdef DETAILED
+                     , double *sums
+#else
+                     , char *none
+#endif
+#ifdef TIMED
+                     , long *times
+#endif
+                     ) {
+    extern __shared__ float tile[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = x[i];
+    y[i] = tile[threadIdx.x] * box.by + box.nx;
+    sums[i] = y[i];
+}
+__global__ void given(float *y) { y[threadIdx.x] = 1; }
+int main() { given<<<1, 64, 512>>>(y); nothing<<<1, 1>>>(); }
+"""
+
+
+def test_dynamic_shared_memory_has_a_size():
+    nothing, part, given = drafted_kernels(OTHERS)
+    assert [k.shared_bytes for k in (nothing, part, given)] == [0, SHARED_BYTES, 512]
+
+
+def test_parameters_are_those_of_the_branches_that_hold():
+    part = drafted_kernels(OTHERS)[1]
+    assert [a.name for a in part.arguments] == ["x", "y", "box", "table", "n", "sums"]
+
+
+def test_a_struct_by_value_has_its_members(tmp_path):
+    source = OTHERS.replace("Table table, ", "")
+    (tmp_path / "my.cu").write_text(source)
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(drafted_kernels(source)[1], "my.cu"))
+    case = read_case_file(file)
+    (x,) = (a.data for a in case.inputs.arrays if a.name == "x")
+    out = dict(execute(case).execution.outputs)
+    np.testing.assert_array_equal(out["y"], x * np.float32(1.0) + np.float32(1.0))
+    assert drafted_kernels(OTHERS)[1].arguments[3].members == ()
+
+
+def test_a_kernel_without_parameters_is_a_case(tmp_path):
+    (tmp_path / "my.cu").write_text(OTHERS)
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(drafted_kernels(OTHERS)[0], "my.cu"))
+    assert read_case_file(file).inputs.arguments == ()

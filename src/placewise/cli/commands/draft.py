@@ -48,10 +48,11 @@ def draft(
             hint="this reads CUDA C++; for Numba and CuPy there is placewise.make_case",
         )
     found = [k for k in kernels if kernel in (None, k.kernel, k.name)]
-    if len(found) != 1:
+    if len({k.name for k in found}) != 1:
         what = "several kernels" if found else "no such kernel"
         names = ", ".join(dict.fromkeys(k.name for k in kernels))
         raise CaseError(what, where=str(source), hint=f"name one with --kernel: {names}")
+    # Of several definitions the compiler takes that of its branch of #ifdef, most likely the first.
     chosen = found[0]
     file = source.with_suffix(".toml") if out is None else out
     if file.is_file():

@@ -35,7 +35,11 @@ def execution_error(
     where = _where(place, kernel, module)
     who = _who(report, launch)
     if report.fault in (Fault.BOUNDS, Fault.MISALIGNED):
-        return ExecutionError(f"{_access(report, translation, device)} in {who}", where=where)
+        hint = None
+        if report.fault == Fault.BOUNDS:
+            hint = _of_too_little(report, translation, device, module, launch)
+        said = f"{_access(report, translation, device)} in {who}"
+        return ExecutionError(said, where=where, hint=hint)
     if report.fault in _TEXTURE_FAULTS:
         return ExecutionError(f"{_texture(report, translation, device)} in {who}", where=where)
     if report.fault == Fault.LIMIT:
@@ -116,11 +120,19 @@ def _where(place: Place | None, kernel: Kernel, module: Module) -> str:
 
 
 def shown_file(module: Module, number: int, kernel: Kernel) -> str:
-    """A source file as messages name it. A source that was given as text has no file, though PTX
-    names one in the working directory."""
+    """A source file as messages name it. A source that was given as text has no file, and headers
+    are handed to the compiler as texts, though PTX names files in the working directory."""
     name = module.files.get(number, kernel.filename)
-    of_text = name.endswith(f"/{kernel.filename}") and not Path(name).exists()
-    return kernel.filename if of_text else name
+    if Path(name).exists():
+        return name
+    if name.endswith(f"/{kernel.filename}"):
+        return kernel.filename
+    try:
+        header = Path(name).relative_to(Path.cwd())
+    except (ValueError, FileNotFoundError):
+        return name
+    beside = Path(kernel.filename).parent / header
+    return str(beside if beside.exists() else header)
 
 
 def _who(report: FaultReport, launch: Launch) -> str:
@@ -160,6 +172,27 @@ def _access(report: FaultReport, translation: Translation, device: Device) -> st
     return (
         f"{head} at byte offset {offset} of array '{region.name}' ({region.data.size} bytes), "
         f"index {offset // size} counted in {size}-byte elements"
+    )
+
+
+def _of_too_little(
+    report: FaultReport, translation: Translation, device: Device, module: Module, launch: Launch
+) -> str | None:
+    """What to do where shared memory or an array may be too small, which is the user's to say."""
+    window = report.address >> WINDOW_SHIFT
+    space = translation.program.accesses[report.site].space
+    if space == "shared" or window == WINDOW_OF_SPACE["shared"]:
+        if not any(v.space == "shared" and v.external for v in module.variables.values()):
+            return None
+        return (
+            "the kernel has shared memory whose size the launch gives, which is now "
+            f"{launch.shared_bytes} bytes: shared_bytes in [launch] of a case file"
+        )
+    array = next((r for r in device.regions if r.window == window), None)
+    if space == "local" or array is None or report.address - array.address < array.data.size:
+        return None
+    return (
+        f"'{array.name}' needs more elements, or the launch fewer threads, if the kernel is right"
     )
 
 

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 from placewise.kernel.cases.drafted_types import DraftedMember, DraftedTypes, drafted_types
 
@@ -23,6 +24,14 @@ _VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])$")
 _QUALIFIERS = re.compile(
     r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict|__grid_constant__)\b"
 )
+_CONDITION = re.compile(
+    r"^[ \t]*#[ \t]*if(?P<absent>n?)def[ \t]+(?P<name>\w+)[^\n]*\n(?P<then>[^#]{0,999})"
+    r"(?:#[ \t]*else[^\n]*\n(?P<otherwise>[^#]{0,999}))?#[ \t]*endif[^\n]*$",
+    re.M,
+)
+_DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b")
+SHARED_BYTES = 16384
+"""Dynamic shared memory to start from where a kernel has some and its size is not told."""
 _AXIS = re.compile(r"\b(threadIdx|blockIdx)\s*\.\s*([xyz])")
 _BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 ELEMENTS = 1 << 20
@@ -45,7 +54,7 @@ class DraftedArgument:
     unknown: str
     """The type as in the source where its numbers are not known, such as a struct; else empty."""
     members: tuple[DraftedMember, ...] = ()
-    """Of an array of structs of plain numbers, their members."""
+    """Of a struct of plain numbers, or an array of such structs, its members."""
 
     @property
     def is_whole(self) -> bool:
@@ -79,6 +88,8 @@ class DraftedKernel:
     problem: tuple[int, ...]
     """Threads in all, along each dimension that the kernel's index has."""
     arguments: tuple[DraftedArgument, ...]
+    shared_bytes: int = 0
+    """Dynamic shared memory of a block."""
 
     @property
     def name(self) -> str:
@@ -88,7 +99,11 @@ class DraftedKernel:
     @property
     def sizes(self) -> tuple[DraftedArgument, ...]:
         """Whole numbers among the arguments: sizes, most likely."""
-        return tuple(a for a in self.arguments if not a.is_array and a.is_whole and a.width == 1)
+        return tuple(
+            a
+            for a in self.arguments
+            if not a.is_array and a.is_whole and a.width == 1 and not a.members
+        )
 
     @property
     def size(self) -> int:
@@ -116,11 +131,13 @@ def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
 def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
     name = match["name"]
     known, given = _template_arguments(match["template"] or "")
-    parts = [p.split("=")[0].strip() for p in match["parameters"].split(",") if p.strip()]
+    parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
+    parts = [p.split("=")[0].strip() for p in parameters.split(",") if p.strip()]
     arguments = tuple(_argument(part, known, types) for part in parts)
     axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
     of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
-    block = _launched_block(text, name) or _BLOCKS[of_block]
+    launched = _launch(text, name)
+    block = _launched_block(text, launched) or _BLOCKS[of_block]
     dimensions = max([len(block), *(axis for _, axis in axes)])
     whole = [a for a in arguments if not a.is_array and a.is_whole]
     side = _SIDES[dimensions] if len(whole) < 2 or dimensions > 1 else _SIDES[2]
@@ -129,7 +146,16 @@ def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> 
         block=block,
         problem=(side,) * dimensions,
         arguments=arguments,
+        shared_bytes=_shared_bytes(launched, body),
     )
+
+
+def _chosen_branch(text: str, condition: re.Match[str]) -> str:
+    """What is left of ``#ifdef`` … ``#endif`` when only the macros of ``text`` are defined."""
+    defined = re.search(rf"#[ \t]*define[ \t]+{condition['name']}\b", text) is not None
+    if defined != bool(condition["absent"]):
+        return condition["then"]
+    return condition["otherwise"] or ""
 
 
 def _template_arguments(template: str) -> tuple[dict[str, str], list[str]]:
@@ -164,17 +190,32 @@ def _argument(
         is_array=is_array,
         is_read_only=is_array and "const" in plain.split("*")[0].split(),
         unknown="" if scalar in types.dtypes else kind,
-        members=types.structs.get(kind, ()) if is_array else (),
+        members=_members_in(types.structs.get(kind, ()), is_array=is_array),
     )
 
 
-def _launched_block(text: str, name: str) -> tuple[int, ...] | None:
-    """The block of the source's own launch of a kernel; None where it is not written in numbers."""
+def _members_in(members: tuple[DraftedMember, ...], *, is_array: bool) -> tuple[DraftedMember, ...]:
+    """``members`` where a case file can hold them: a struct by value has no arrays in it."""
+    return members if is_array or not any(m.count for m in members) else ()
+
+
+def _launch(text: str, name: str) -> list[str]:
+    """What stands between the angle brackets of the source's own launch of a kernel: grid, block,
+    shared memory and stream; nothing where it is not launched."""
     launch = re.search(rf"\b{name}\s*(?:<[^<>]{{0,99}}>)?\s*<<<(.{{0,300}}?)>>>", text, re.S)
-    if launch is None:
-        return None
-    parts = re.split(r",(?![^()]*\))", launch[1])
-    block = parts[1].strip() if len(parts) > 1 else ""
+    return [part.strip() for part in re.split(r",(?![^()]*\))", launch[1])] if launch else []
+
+
+def _shared_bytes(launched: list[str], body: str) -> int:
+    given = launched[2] if len(launched) > 2 else ""
+    if given.isdigit():
+        return int(given)
+    return SHARED_BYTES if given or _DYNAMIC_SHARED.search(body) else 0
+
+
+def _launched_block(text: str, launched: list[str]) -> tuple[int, ...] | None:
+    """The block of a launch; None where it is not written in numbers."""
+    block = launched[1] if len(launched) > 1 else ""
     if re.fullmatch(r"\w+", block) and not block.isdigit():
         stated = re.search(
             rf"\bdim3\s+{block}\s*[({{]([^(){{}}]{{0,99}})[)}}]|\b{block}\s*=\s*(?:dim3\s*\(([^()]{{0,99}})\)|(\d+))"
@@ -210,12 +251,28 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
         f"problem = {problem}    # guess: threads in all; or grid = [...], in blocks",
         f"block = {list(drafted.block)}    # guess",
     ]
+    if drafted.shared_bytes:
+        lines.append(f"shared_bytes = {drafted.shared_bytes}    # guess: dynamic shared memory")
+    if not drafted.arguments:
+        # Keys of the file itself come before its first table.
+        lines.insert(lines.index(""), "arguments = []")
     for number, argument in enumerate(drafted.arguments, 1):
         lines += ["", "[[arguments]]", *_argument_lines(argument, elements, number)]
     return "\n".join(lines) + "\n"
 
 
 def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
+    if argument.members and not argument.is_array:
+        return [
+            f'name = "{argument.name}"    # guess: a struct of type {argument.unknown}',
+            "struct = [",
+            *(
+                f'    {{ name = "{m.name}", dtype = "{m.dtype}", value = {_number(m.dtype)} }},'
+                "    # guess"
+                for m in argument.members
+            ),
+            "]",
+        ]
     if argument.members:
         return [
             f'name = "{argument.name}"',
@@ -241,6 +298,12 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     if argument.filling == "fill":
         return [*lines, filling]
     return [*lines, f'{filling}    # guess; or file = "{argument.name}.npy"']
+
+
+def _number(dtype: str) -> str:
+    if dtype == "bool":
+        return "true"
+    return "1" if dtype.startswith(("int", "uint")) else "1.0"
 
 
 def _filling(argument: DraftedArgument, seed: int) -> str:

@@ -27,6 +27,7 @@ _STRUCT = re.compile(
     r"\s*(?P<name>\w+)?\s*;"
 )
 _MEMBERS = re.compile(r"(?P<kind>\w+(?:\s+\w+){0,2}?)\s+(?P<names>\w+[\w\s,\[\]]*)")
+_INITIAL = re.compile(r"=[^,;]*")
 _MEMBER = re.compile(r"(?P<name>\w+)\s*(?:\[\s*(?P<count>[1-9]\d{0,3})\s*\])?")
 
 
@@ -69,7 +70,8 @@ def drafted_types(text: str) -> DraftedTypes:
 def _members(body: str, dtypes: dict[str, str]) -> tuple[DraftedMember, ...]:
     """Members of a struct; none where one of its declarations is not of plain numbers."""
     found = []
-    for declaration in filter(None, (part.strip() for part in body.split(";"))):
+    plain = _INITIAL.sub("", body)
+    for declaration in filter(None, (part.strip() for part in plain.split(";"))):
         match = _MEMBERS.fullmatch(declaration)
         dtype = dtypes.get(" ".join(match["kind"].split())) if match else None
         parts = (

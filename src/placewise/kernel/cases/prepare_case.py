@@ -73,9 +73,9 @@ def read_case(case: Case) -> ReadCase:
         try:
             view = analyse_source(case)
         except IncludedKernelError:
-            case, file = inline_kernel_file(case)
+            case, said = inline_kernel_file(case)
             kernel, view = compile_case(case), analyse_source(case)
-            notes = (f"{file}, which defines the kernel, stands in place of its #include",)
+            notes = (said,)
         host = left_out(case.source, case.filename, case.kernel, case.options)
         notes += (f"left out as host code: {', '.join(host)}",) if host else ()
         bound = bind_names(case, view)

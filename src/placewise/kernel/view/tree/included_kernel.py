@@ -25,7 +25,8 @@ class IncludedKernelError(UnsupportedError):
 
 def inline_kernel_file(case: Case) -> tuple[Case, str]:
     """The case with the file that defines its kernel in place of the directive that includes it,
-    and that file's name. Raises UnsupportedError where no such file is found."""
+    and a sentence that says so and how lines of that file are counted. Raises UnsupportedError
+    where no such file is found."""
     folder = case.path.parent if case.path else Path()
     name = base_name(case.kernel).rsplit("::", 1)[-1]
     defines = re.compile(
@@ -39,25 +40,31 @@ def inline_kernel_file(case: Case) -> tuple[Case, str]:
             where=case.filename,
             hint="give that file as the case's source",
         )
-    text, file = found
+    text, file, lines_before = found
     # What the inlined file includes itself is found from its own folder.
     paths = tuple(dict.fromkeys((*case.options.include_paths, file.parent)))
     options = replace(case.options, include_paths=paths)
-    return replace(case, source=text, options=options), file.name
+    joined = replace(case, source=text, options=options)
+    counted = f"its line 1 is line {lines_before + 1} of {Path(case.filename).name} in this report"
+    said = f"{file.name}, which defines the kernel, stands in place of its #include"
+    return joined, f"{said}: {counted}" if lines_before else said
 
 
 def _inlined(
     text: str, folders: tuple[Path, ...], defines: re.Pattern[str], depth: int
-) -> tuple[str, Path] | None:
-    """The text with the defining file in its place, and that file; None where none defines it."""
+) -> tuple[str, Path, int] | None:
+    """The text with the defining file in its place, that file, and the number of lines before it;
+    None where none defines it."""
     for directive, file, included in _included(text, folders):
-        inner: tuple[str, Path] | None = None
+        inner: tuple[str, Path, int] | None = None
         if defines.search(included):
-            inner = included, file
+            inner = included, file, 0
         elif depth > 1:
             inner = _inlined(included, (file.parent, *folders), defines, depth - 1)
         if inner is not None:
-            return text[: directive.start()] + inner[0] + text[directive.end() :], inner[1]
+            before = text[: directive.start()]
+            joined = before + inner[0] + text[directive.end() :]
+            return joined, inner[1], before.count("\n") + inner[2]
     return None
 
 
