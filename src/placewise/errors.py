@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -37,8 +38,34 @@ class UnsupportedError(PlacewiseError):
     """Valid input that this version does not cover, named by instruction or construct and place."""
 
 
+@dataclass(frozen=True)
+class TooSmall:
+    """Memory that an access lies beyond the end of."""
+
+    array: str
+    """The argument's name; empty for the shared memory that the launch gives."""
+    bytes: int
+    """How many bytes the access needs of it."""
+
+
 class ExecutionError(PlacewiseError):
-    """The kernel itself went wrong: out of bounds, misaligned, trapped or never ending."""
+    """The kernel itself went wrong: out of bounds, misaligned, trapped or never ending.
+
+    ``too_small`` says what memory might have been larger, ``endless`` whether a warp executed too
+    many instructions.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        too_small: TooSmall | None = None,
+        endless: bool = False,
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.too_small, self.endless = too_small, endless
 
 
 class MachineError(PlacewiseError):

@@ -1,5 +1,7 @@
 """``placewise draft``: a case file to start from, or one clear error."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -27,6 +29,19 @@ def test_the_file_lies_beside_the_source_and_can_be_read(source):
     file = source.with_suffix(".toml")
     assert f"placewise advise {file}" in done.stdout.replace("\n", " ").replace("  ", " ")
     assert read_case_file(file).kernel == "b"
+
+
+def test_it_says_whether_the_kernel_runs(source):
+    assert "The kernel runs with these guesses." in draft(source, "-k", "a").stdout
+    source.write_text("__global__ void a(float *x) { __trap(); }\n")
+    source.with_suffix(".toml").unlink()
+    done = draft(source)
+    assert done.exit_code == 0
+    assert "does not run with these guesses yet" in done.stdout
+    assert "the kernel trapped" in done.stdout
+    source.with_suffix(".toml").unlink()
+    data = json.loads(draft(source, "--no-run", "--json").stdout)
+    assert (data["runs"], data["stopped_by"]) == (None, None)
 
 
 def test_elsewhere_the_file_names_the_source_by_its_path(source, tmp_path):

@@ -8,26 +8,44 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from placewise.errors import PlacewiseError
 from placewise.kernel.cases.drafted_case import DraftedKernel
 
 DRAFT_SCHEMA_VERSION = 1
 
 
-def render_draft(drafted: DraftedKernel, file: Path) -> RenderableType:
-    """What was written, and what to do next."""
+def render_draft(
+    drafted: DraftedKernel, file: Path, *, runs: bool, stopped: PlacewiseError | None
+) -> RenderableType:
+    """What was written, whether it runs, and what to do next. ``runs`` is whether it was tried, and
+    ``stopped`` what stops it."""
     block = " × ".join(map(str, drafted.block))
     return Text(
         f"Written: {file}: kernel {drafted.kernel}, {len(drafted.arguments)} arguments, blocks of "
         f"{block} threads.\n"
+        f"{_tried(runs, stopped)}"
         "Put your own sizes and data where the file says `guess`. Then see that it runs, and ask:\n"
         f"  placewise run {file} --check\n"
         f"  placewise advise {file} --machine A100"
     )
 
 
-def draft_document(drafted: DraftedKernel, source: Path, file: Path) -> dict[str, Any]:
-    """JSON document ``placewise-draft``: the written file, the kernel and its launch, and each
-    argument's name and type."""
+def _tried(runs: bool, stopped: PlacewiseError | None) -> str:
+    if stopped is not None:
+        return f"The kernel does not run with these guesses yet:\n  {stopped}\n"
+    return "The kernel runs with these guesses.\n" if runs else ""
+
+
+def draft_document(
+    drafted: DraftedKernel,
+    source: Path,
+    file: Path,
+    *,
+    runs: bool,
+    stopped: PlacewiseError | None,
+) -> dict[str, Any]:
+    """JSON document ``placewise-draft``: the written file, the kernel and its launch, each
+    argument's name and type, and whether the kernel runs with the guesses."""
     return {
         "schema": "placewise-draft",
         "schema_version": DRAFT_SCHEMA_VERSION,
@@ -39,4 +57,6 @@ def draft_document(drafted: DraftedKernel, source: Path, file: Path) -> dict[str
         "arguments": [
             {"name": a.name, "dtype": a.dtype, "array": a.is_array} for a in drafted.arguments
         ],
+        "runs": stopped is None if runs else None,
+        "stopped_by": None if stopped is None else str(stopped),
     }

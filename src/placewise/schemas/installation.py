@@ -112,3 +112,7 @@ class DraftDocument(TypedDict):
     problem: list[int]
     """Threads in all along each dimension."""
     arguments: list[DraftedArgument]
+    runs: bool | None
+    """The kernel runs with the guesses; null where that was not tried."""
+    stopped_by: str | None
+    """The error that stops it."""

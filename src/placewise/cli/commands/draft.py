@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from placewise.cli.options import AsJson, Format, OutputFormat, show
-from placewise.errors import CaseError
+from placewise.cli.options import AsJson, Format, OutputFormat, Quiet, show
+from placewise.cli.progress import StepProgress
+from placewise.errors import CaseError, PlacewiseError
 from placewise.output_file import write_whole
 
 
@@ -28,10 +30,19 @@ def draft(
             metavar="FILE", help="File to write. Default: the source's name, ending in .toml."
         ),
     ] = None,
+    run: Annotated[
+        bool,
+        typer.Option(
+            "--run/--no-run",
+            help="Run the kernel with the guessed inputs, and enlarge what turns out too small.",
+        ),
+    ] = True,
+    quiet: Quiet = False,
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
 ) -> None:
     """Write a case file to start from: a kernel's launch and inputs, guessed from its source."""
+    from placewise.executor.fitted_draft import fitted_draft
     from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
     from placewise.kernel.cases.make_case import read_source
     from placewise.kernel.host_code.includes import included_texts
@@ -57,7 +68,12 @@ def draft(
     file = source.with_suffix(".toml") if out is None else out
     if file.is_file():
         raise CaseError("exists already", where=str(file), hint="name another file with --out")
-    beside = os.path.relpath(source.absolute(), file.absolute().parent)
-    write_whole(file, draft_text(chosen, Path(beside).as_posix()))
-    shown, data = partial(render_draft, chosen, file), partial(draft_document, chosen, source, file)
+    beside = Path(os.path.relpath(source.absolute(), file.absolute().parent)).as_posix()
+    stopped: PlacewiseError | None = None
+    if run:
+        with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+            chosen, stopped = fitted_draft(chosen, beside, file, progress.step)
+    write_whole(file, draft_text(chosen, beside))
+    shown = partial(render_draft, chosen, file, runs=run, stopped=stopped)
+    data = partial(draft_document, chosen, source, file, runs=run, stopped=stopped)
     show(Report(shown, data), format_, as_json)

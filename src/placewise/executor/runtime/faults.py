@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from placewise.errors import ExecutionError
+from placewise.errors import ExecutionError, TooSmall
 from placewise.executor.device_memory.address_space import (
     WINDOW_OF_SPACE,
     WINDOW_SHIFT,
@@ -35,11 +35,12 @@ def execution_error(
     where = _where(place, kernel, module)
     who = _who(report, launch)
     if report.fault in (Fault.BOUNDS, Fault.MISALIGNED):
-        hint = None
+        small = None
         if report.fault == Fault.BOUNDS:
-            hint = _of_too_little(report, translation, device, module, launch)
+            small = _too_small(report, translation, device, module)
         said = f"{_access(report, translation, device)} in {who}"
-        return ExecutionError(said, where=where, hint=hint)
+        hint = None if small is None else _enlarge(small, launch)
+        return ExecutionError(said, where=where, hint=hint, too_small=small)
     if report.fault in _TEXTURE_FAULTS:
         return ExecutionError(f"{_texture(report, translation, device)} in {who}", where=where)
     if report.fault == Fault.LIMIT:
@@ -47,6 +48,7 @@ def execution_error(
             f"the kernel does not end: a warp exceeded the instruction limit in {who}",
             where=where,
             hint="raise the limit if the kernel is right (--limit, or instruction_limit=)",
+            endless=True,
         )
     if report.fault == Fault.TRAP and report.assertion is not None:
         a = report.assertion
@@ -175,24 +177,35 @@ def _access(report: FaultReport, translation: Translation, device: Device) -> st
     )
 
 
-def _of_too_little(
-    report: FaultReport, translation: Translation, device: Device, module: Module, launch: Launch
-) -> str | None:
-    """What to do where shared memory or an array may be too small, which is the user's to say."""
+def _too_small(
+    report: FaultReport, translation: Translation, device: Device, module: Module
+) -> TooSmall | None:
+    """The shared memory or the array that the user may have given too few bytes."""
     window = report.address >> WINDOW_SHIFT
-    space = translation.program.accesses[report.site].space
-    if space == "shared" or window == WINDOW_OF_SPACE["shared"]:
+    access = translation.program.accesses[report.site]
+    size = access.bits // 8 * access.count
+    if access.space == "shared" or window == WINDOW_OF_SPACE["shared"]:
         if not any(v.space == "shared" and v.external for v in module.variables.values()):
             return None
-        return (
-            "the kernel has shared memory whose size the launch gives, which is now "
-            f"{launch.shared_bytes} bytes: shared_bytes in [launch] of a case file"
-        )
+        static = translation.program.shared_bytes
+        end = (report.address & (1 << WINDOW_SHIFT) - 1) + size
+        return TooSmall("", end - static) if end > static else None
     array = next((r for r in device.regions if r.window == window), None)
-    if space == "local" or array is None or report.address - array.address < array.data.size:
+    if access.space == "local" or array is None:
         return None
+    end = report.address - array.address + size
+    return TooSmall(array.name, end) if end > array.data.size else None
+
+
+def _enlarge(small: TooSmall, launch: Launch) -> str:
+    if small.array:
+        return (
+            f"if the kernel is right, '{small.array}' needs more elements, or the launch fewer "
+            "threads"
+        )
     return (
-        f"'{array.name}' needs more elements, or the launch fewer threads, if the kernel is right"
+        "the kernel has shared memory whose size the launch gives, which is now "
+        f"{launch.shared_bytes} bytes: shared_bytes in [launch] of a case file"
     )
 
 

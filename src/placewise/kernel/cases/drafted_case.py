@@ -55,11 +55,22 @@ class DraftedArgument:
     """The type as in the source where its numbers are not known, such as a struct; else empty."""
     members: tuple[DraftedMember, ...] = ()
     """Of a struct of plain numbers, or an array of such structs, its members."""
+    times: int = 1
+    """An array has this many times the usual number of elements."""
 
     @property
     def is_whole(self) -> bool:
         """Whether its numbers are integers."""
         return self.dtype.startswith(("int", "uint"))
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a whole number that may be the size of something large."""
+        return (
+            self.is_whole
+            and not (self.is_array or self.members or self.dtype.endswith(("int8", "int16")))
+            and self.width == 1
+        )
 
     @property
     def filling(self) -> str:
@@ -90,6 +101,8 @@ class DraftedKernel:
     arguments: tuple[DraftedArgument, ...]
     shared_bytes: int = 0
     """Dynamic shared memory of a block."""
+    count: int = 0
+    """The value to start from for each of :attr:`sizes`; 0 for the problem's extent."""
 
     @property
     def name(self) -> str:
@@ -99,16 +112,12 @@ class DraftedKernel:
     @property
     def sizes(self) -> tuple[DraftedArgument, ...]:
         """Whole numbers among the arguments: sizes, most likely."""
-        return tuple(
-            a
-            for a in self.arguments
-            if not a.is_array and a.is_whole and a.width == 1 and not a.members
-        )
+        return tuple(a for a in self.arguments if a.is_size)
 
     @property
     def size(self) -> int:
         """The value to start from for each of :attr:`sizes`."""
-        return self.problem[0]
+        return self.count or self.problem[0]
 
     @property
     def elements(self) -> int:
@@ -232,7 +241,7 @@ def _launched_block(text: str, launched: list[str]) -> tuple[int, ...] | None:
 def draft_text(drafted: DraftedKernel, source: str) -> str:
     """A case file for the kernel, with ``source`` as the name of its file. What the user has to
     check is marked ``guess``."""
-    one_size = len(drafted.sizes) == 1 and len(drafted.problem) == 1
+    one_size = len(drafted.sizes) == 1 and drafted.problem == (drafted.size,)
     elements = drafted.sizes[0].name if one_size else "elements"
     sizes = {a.name: drafted.size for a in drafted.sizes}
     if not one_size:
@@ -262,6 +271,8 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
 
 
 def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
+    if argument.times > 1:
+        elements = f"{elements} * {argument.times}"
     if argument.members and not argument.is_array:
         return [
             f'name = "{argument.name}"    # guess: a struct of type {argument.unknown}',
@@ -287,10 +298,10 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     if not argument.is_array:
         if argument.width > 1:
             value = str([0 if whole else 0.0] * argument.width)
-        elif whole:
+        elif argument.is_size:
             value = f'"{argument.name}"'
         else:
-            value = "true" if argument.dtype == "bool" else "1.0"
+            value = _number(argument.dtype)
         return [*lines, f"value = {value}" + ("" if value.startswith('"') else "    # guess")]
     shape = f'["{elements}", {argument.width}]' if argument.width > 1 else f'"{elements}"'
     lines.append(f"shape = {shape}    # guess")

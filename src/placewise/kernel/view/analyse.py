@@ -134,8 +134,13 @@ def bound_case(case: Case) -> tuple[Case, tuple[Parameter, ...]]:
 
     Raises as :func:`analyse_source` does.
     """
-    parameters = tuple(parameter_of(p) for p in parse_parameters(case))
+    parameters = parameters_of(case)
     return bind_parameters(case, parameters), parameters
+
+
+def parameters_of(case: Case) -> tuple[Parameter, ...]:
+    """The parameters of the case's kernel; raises as :func:`analyse_source` does."""
+    return tuple(parameter_of(p) for p in parse_parameters(case))
 
 
 def _view(

@@ -1,0 +1,93 @@
+"""A drafted case whose guesses are tried: it is run, and what turns out too small is enlarged."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+from placewise.errors import ExecutionError, PlacewiseError, TooSmall
+from placewise.executor.one_launch import execute
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case_file import case_from
+from placewise.kernel.cases.drafted_case import DraftedKernel, draft_text
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.cases.typed_draft import typed_draft
+from placewise.progress import Progress, silent
+
+MOST_RUNS = 16
+LARGEST_BYTES = 1 << 28
+"""Most bytes of one array that is enlarged."""
+FEW = 64
+"""What the sizes are where a kernel does not end, or needs too much memory, with larger ones."""
+LIMIT = 1 << 20
+"""Instructions of a warp after which a drafted kernel counts as endless; that takes a few
+seconds."""
+
+
+def fitted_draft(
+    drafted: DraftedKernel, source: str, file: Path, progress: Progress = silent
+) -> tuple[DraftedKernel, PlacewiseError | None]:
+    """``drafted`` with types, arrays, shared memory and sizes with which the kernel runs, and what
+    still stops it, if anything does.
+
+    ``file`` is where its case file will be, and ``source`` the path of the kernel's source from
+    there. Nothing is written.
+    """
+
+    def read(drafted: DraftedKernel) -> Case:
+        return named_case(case_from(tomllib.loads(draft_text(drafted, source)), file))
+
+    try:
+        plain = case_from(tomllib.loads(draft_text(drafted, source)), file)
+        drafted = typed_draft(drafted, plain)
+        kernel = compile_case(read(drafted))
+        for run in range(MOST_RUNS):
+            progress("running with guessed inputs", run, MOST_RUNS)
+            case = read(drafted)
+            try:
+                execute(kernel, case.launch, case.inputs, instruction_limit=LIMIT)
+                return drafted, None
+            except ExecutionError as error:
+                better = _enlarged(drafted, case, error.too_small) if error.too_small else None
+                if better is None and (error.endless or error.too_small):
+                    better = _with_few(drafted)
+                if better is None:
+                    return drafted, error
+                drafted, stopped = better, error
+        return drafted, stopped
+    except PlacewiseError as error:
+        return drafted, error
+
+
+def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKernel | None:
+    """``drafted`` with more of what was too small; None where it would be too much."""
+    if not small.array:
+        return replace(drafted, shared_bytes=_power_of_two(small.bytes))
+    have = next((a.data.nbytes for a in case.inputs.arrays if a.name == small.array), 0)
+    if not have:
+        return None
+    more = _power_of_two(small.bytes / have)
+    if have * more > LARGEST_BYTES:
+        return None
+    return replace(
+        drafted,
+        arguments=tuple(
+            replace(a, times=a.times * more) if a.name == small.array else a
+            for a in drafted.arguments
+        ),
+    )
+
+
+def _with_few(drafted: DraftedKernel) -> DraftedKernel | None:
+    """``drafted`` with small sizes, since the kernel may loop over them, and arrays as at first;
+    None where it has none or they are small."""
+    if not drafted.sizes or drafted.size <= FEW:
+        return None
+    arguments = tuple(replace(a, times=1) for a in drafted.arguments)
+    return replace(drafted, count=FEW, arguments=arguments)
+
+
+def _power_of_two(least: float) -> int:
+    return 1 << max(0, math.ceil(math.log2(least)))

@@ -1,0 +1,87 @@
+"""Drafted cases that are tried: what was too small is enlarged, types are the compiler's."""
+
+import pytest
+
+from placewise.errors import CaseError, CompileError, ExecutionError
+from placewise.executor.fitted_draft import FEW, fitted_draft
+from placewise.kernel.cases.drafted_case import drafted_kernels
+
+FAR = """
+extern __shared__ float tile[];
+__global__ void far(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[20 * threadIdx.x] = x[3 * i];
+    y[i] = tile[20 * threadIdx.x];
+}
+"""
+LOOP = """
+__global__ void loop(float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < n; ++k) y[i] = y[i] * 1.5f + k;
+}
+"""
+STRIDE = """
+__global__ void stride(const float *x, float *y, int n) {
+    y[blockIdx.x * blockDim.x + threadIdx.x] = x[(size_t) threadIdx.x * n * 64];
+}
+"""
+TYPES = """
+#include "types.h"
+template <typename T> __global__ void typed(const index_t *at, T *y, Pair::second_t last) {
+    y[threadIdx.x] = at[threadIdx.x] + last;
+}
+"""
+
+
+def fitted(tmp_path, source):
+    (tmp_path / "my.cu").write_text(source)
+    return fitted_draft(drafted_kernels(source)[0], "my.cu", tmp_path / "my.toml")
+
+
+def test_arrays_and_shared_memory_grow_until_the_kernel_runs(tmp_path):
+    found, stopped = fitted(tmp_path, FAR)
+    assert stopped is None
+    assert [a.times for a in found.arguments if a.is_array] == [4, 1]
+    assert found.shared_bytes == 32768
+    assert not (tmp_path / "my.toml").exists()
+
+
+@pytest.mark.parametrize("source", [LOOP, STRIDE])
+def test_sizes_shrink_where_the_kernel_loops_or_strides_over_them(tmp_path, source):
+    found, stopped = fitted(tmp_path, source)
+    assert stopped is None
+    assert found.size == FEW
+    assert found.problem == drafted_kernels(source)[0].problem
+
+
+def test_types_are_the_compilers(tmp_path):
+    (tmp_path / "types.h").write_text(
+        "namespace deep { typedef long long wide; }\nusing index_t = deep::wide;\n"
+        "struct Pair { typedef unsigned char second_t; };\n"
+    )
+    found, stopped = fitted(tmp_path, TYPES)
+    assert stopped is None
+    assert [a.dtype for a in found.arguments] == ["int64", "float32", "uint8"]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("__trap();", ExecutionError),
+        ("y[threadIdx.x] = missing(n);", CompileError),
+        ("y[-1 - (int) threadIdx.x] = n;", ExecutionError),
+    ],
+)
+def test_what_still_stops_it_is_told(tmp_path, body, error):
+    source = f"__global__ void k(float *y, int n) {{ {body} }}"
+    found, stopped = fitted(tmp_path, source)
+    assert isinstance(stopped, error)
+    assert [a.times for a in found.arguments] == [1, 1]
+
+
+def test_a_struct_that_is_not_known_is_told(tmp_path):
+    source = (
+        "struct In { int a, b; }; struct Out { In in; };\n"
+        "__global__ void k(float *y, Out o) { y[o.in.a] = 1; }"
+    )
+    assert isinstance(fitted(tmp_path, source)[1], CaseError)
