@@ -6,6 +6,7 @@ from pathlib import Path
 
 from placewise.advisor.advice import Option
 from placewise.advisor.explain.why import count
+from placewise.advisor.forms.timing import Timed
 from placewise.model import PathTime, Prediction
 from placewise.model.additive import SHARED
 from placewise.model.timeline.limits import CONTENTION, LINE_CONTENTION
@@ -32,7 +33,10 @@ def why_in_words(recommended: Option | None, present: Option) -> str:
         f"{name[0].upper()}{name[1:]} {limits} {count(limit.cycles)} of "
         f"{count(now.total)} cycles{_place(limit)}."
     )
-    then = None if recommended is None or not recommended.timed else recommended.timed.prediction
+    form = None if recommended is None else recommended.timed
+    if limit.path == "latency":
+        said += _waits_in_words(beside, form)
+    then = None if form is None else form.prediction
     if then is None:
         return said
     left = f"The move leaves {'them' if several else 'it'} {count(_cycles(then, limit))} of "
@@ -42,6 +46,17 @@ def why_in_words(recommended: Option | None, present: Option) -> str:
     name, several = _in_words(then.binding)
     limits = f"{name} {'limit' if several else 'limits'}"
     return f"{said} {left}; then {limits}, at {count(then.parts[0].cycles)}."
+
+
+def _waits_in_words(present: Timed | None, form: Timed | None) -> str:
+    """How often a warp waits for loads in turn, now and in another form of the kernel."""
+    if present is None or not present.waits:
+        return ""
+    times = f"{present.waits:,} times" if present.waits > 1 else "once"
+    now = f" A warp waits for loads {times}" + (", one after another" if present.waits > 1 else "")
+    if form is None or form.waits is None or form.waits == present.waits:
+        return f"{now}."
+    return f"{now}, and {form.waits:,} with the move."
 
 
 def _in_words(part: str) -> tuple[str, bool]:

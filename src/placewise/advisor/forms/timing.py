@@ -18,6 +18,7 @@ from placewise.model.base import Sampling
 from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
+from placewise.model.evidence.waits_in_turn import waits_in_turn
 from placewise.model.evidence.warm_caches import at_launch
 from placewise.model.registry import DEFAULT, known_model
 from placewise.model.timeline.watch import Watched
@@ -57,6 +58,9 @@ class Timed:
     """How many blocks that slice has."""
     loads: tuple[LoadHits, ...] = ()
     """One for each instruction that loads an array through data caches."""
+    waits: int | None = None
+    """How often a warp waits for loads, one time after another; None where its path is not
+    known."""
     conflicts: tuple[Remark, ...] = ()
     """Bank conflicts of shared memory, one for each line and kind of access, the worst first."""
 
@@ -118,6 +122,7 @@ def time_form(
             whole=evidence.warp_paths is None,
             sampling=evidence.sampling,
             loads=_load_hits(evidence.run),
+            waits=waits_in_turn(kernel, evidence.warp_paths) if evidence.warp_paths else None,
             conflicts=bank_conflicts(evidence.run) if evidence.run is not None else (),
         )
     except UnsupportedError as error:
