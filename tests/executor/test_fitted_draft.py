@@ -2,7 +2,7 @@
 
 import pytest
 
-from placewise.errors import CaseError, CompileError, ExecutionError
+from placewise.errors import CompileError, ExecutionError, PlacewiseError
 from placewise.executor.fitted_draft import FEW, fitted_draft
 from placewise.kernel.cases.drafted_case import drafted_kernels
 
@@ -50,7 +50,7 @@ def test_arrays_and_shared_memory_grow_until_the_kernel_runs(tmp_path):
 def test_sizes_shrink_where_the_kernel_loops_or_strides_over_them(tmp_path, source):
     found, stopped = fitted(tmp_path, source)
     assert stopped is None
-    assert found.size == FEW
+    assert found.size == FEW[0]
     assert found.problem == drafted_kernels(source)[0].problem
 
 
@@ -79,9 +79,23 @@ def test_what_still_stops_it_is_told(tmp_path, body, error):
     assert [a.times for a in found.arguments] == [1, 1]
 
 
-def test_a_struct_that_is_not_known_is_told(tmp_path):
+def test_structs_of_structs_are_words(tmp_path):
+    source = """
+struct In { int a; float b[2]; };
+struct Out { In one, two; };
+__global__ void k(const Out *x, Out by, float *y) {
+    y[threadIdx.x] = x[threadIdx.x].two.b[1] + by.two.a;
+}
+"""
+    found, stopped = fitted(tmp_path, source)
+    assert stopped is None
+    assert (found.arguments[0].dtype, found.arguments[0].width) == ("float32", 6)
+    assert len(found.arguments[1].members) == 6
+
+
+def test_what_a_draft_cannot_know_is_told(tmp_path):
     source = (
-        "struct In { int a, b; }; struct Out { In in; };\n"
-        "__global__ void k(float *y, Out o) { y[o.in.a] = 1; }"
+        "struct At { const int *first; };\n"
+        "__global__ void k(float *y, At at) { y[threadIdx.x] = at.first[threadIdx.x]; }"
     )
-    assert isinstance(fitted(tmp_path, source)[1], CaseError)
+    assert isinstance(fitted(tmp_path, source)[1], PlacewiseError)

@@ -19,8 +19,11 @@ from placewise.progress import Progress, silent
 MOST_RUNS = 16
 LARGEST_BYTES = 1 << 28
 """Most bytes of one array that is enlarged."""
-FEW = 64
-"""What the sizes are where a kernel does not end, or needs too much memory, with larger ones."""
+MOST_SHARED_BYTES = 96 << 10
+"""Most dynamic shared memory that a kernel is given."""
+FEW = (64, 8)
+"""What the sizes are, one after the other, where a kernel does not end, or needs too much memory,
+with larger ones."""
 LIMIT = 1 << 20
 """Instructions of a warp after which a drafted kernel counts as endless; that takes a few
 seconds."""
@@ -30,7 +33,7 @@ def fitted_draft(
     drafted: DraftedKernel, source: str, file: Path, progress: Progress = silent
 ) -> tuple[DraftedKernel, PlacewiseError | None]:
     """``drafted`` with types, arrays, shared memory and sizes with which the kernel runs, and what
-    still stops it, if anything does.
+    still stops it, if anything does. Where nothing helps, only types are changed.
 
     ``file`` is where its case file will be, and ``source`` the path of the kernel's source from
     there. Nothing is written.
@@ -43,19 +46,19 @@ def fitted_draft(
         plain = case_from(tomllib.loads(draft_text(drafted, source)), file)
         drafted = typed_draft(drafted, plain)
         kernel = compile_case(read(drafted))
+        better: DraftedKernel | None = drafted
         for run in range(MOST_RUNS):
+            if better is None:
+                break
             progress("running with guessed inputs", run, MOST_RUNS)
-            case = read(drafted)
+            tried, case = better, read(better)
             try:
                 execute(kernel, case.launch, case.inputs, instruction_limit=LIMIT)
-                return drafted, None
+                return tried, None
             except ExecutionError as error:
-                better = _enlarged(drafted, case, error.too_small) if error.too_small else None
-                if better is None and (error.endless or error.too_small):
-                    better = _with_few(drafted)
-                if better is None:
-                    return drafted, error
-                drafted, stopped = better, error
+                stopped = error
+                better = _enlarged(tried, case, error.too_small) if error.too_small else None
+                better = better or _with_fewer(tried)
         return drafted, stopped
     except PlacewiseError as error:
         return drafted, error
@@ -64,7 +67,8 @@ def fitted_draft(
 def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKernel | None:
     """``drafted`` with more of what was too small; None where it would be too much."""
     if not small.array:
-        return replace(drafted, shared_bytes=_power_of_two(small.bytes))
+        given = _power_of_two(small.bytes)
+        return replace(drafted, shared_bytes=given) if given <= MOST_SHARED_BYTES else None
     have = next((a.data.nbytes for a in case.inputs.arrays if a.name == small.array), 0)
     if not have:
         return None
@@ -80,13 +84,14 @@ def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKer
     )
 
 
-def _with_few(drafted: DraftedKernel) -> DraftedKernel | None:
-    """``drafted`` with small sizes, since the kernel may loop over them, and arrays as at first;
+def _with_fewer(drafted: DraftedKernel) -> DraftedKernel | None:
+    """``drafted`` with smaller sizes, since the kernel may loop over them, and arrays as at first;
     None where it has none or they are small."""
-    if not drafted.sizes or drafted.size <= FEW:
+    fewer = next((count for count in FEW if count < drafted.size), None)
+    if not drafted.sizes or fewer is None:
         return None
     arguments = tuple(replace(a, times=1) for a in drafted.arguments)
-    return replace(drafted, count=FEW, arguments=arguments)
+    return replace(drafted, count=fewer, arguments=arguments)
 
 
 def _power_of_two(least: float) -> int:

@@ -19,7 +19,7 @@ BODIES = {
     "out[i] = i;": 0,
     "out[i] = next[i] + next[i + 64] * next[i + 128];": 1,
     "out[i] = next[next[i]] + next[i + 64];": 2,
-    "int at = i;\n#pragma unroll 1\nfor (int k = 0; k < turns; ++k) at = next[at];\nout[i] = at;": 12,
+    "int at = i;\n#pragma unroll 1\nfor (int k = 0; k < turns; k++) at = next[at];out[i] = at;": 12,
 }
 
 

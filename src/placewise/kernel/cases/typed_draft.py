@@ -7,8 +7,13 @@ from dataclasses import replace
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.drafted_case import DraftedArgument, DraftedKernel
+from placewise.kernel.cases.drafted_types import DraftedMember
 from placewise.kernel.source import Parameter
 from placewise.kernel.view import IncludedKernelError, inline_kernel_file, parameters_of
+
+WORD_BYTES = 4
+MOST_WORDS = 256
+"""Most numbers in an element of an unknown type that is drafted."""
 
 
 def typed_draft(drafted: DraftedKernel, case: Case) -> DraftedKernel:
@@ -30,7 +35,8 @@ def typed_draft(drafted: DraftedKernel, case: Case) -> DraftedKernel:
 
 def _typed(argument: DraftedArgument, parameter: Parameter) -> DraftedArgument:
     if parameter.element_dtype is None:
-        return argument
+        known = argument.members or argument.width > 1
+        return argument if known else _of_words(argument, parameter)
     return replace(
         argument,
         name=parameter.name or argument.name,
@@ -40,3 +46,19 @@ def _typed(argument: DraftedArgument, parameter: Parameter) -> DraftedArgument:
         unknown="",
         members=(),
     )
+
+
+def _of_words(argument: DraftedArgument, parameter: Parameter) -> DraftedArgument:
+    """``argument``, of a type whose members are not known, as numbers of four bytes, or bytes, that
+    are as large."""
+    dtype, words = argument.dtype, parameter.element_bytes // WORD_BYTES
+    if words * WORD_BYTES != parameter.element_bytes:
+        dtype, words = "uint8", parameter.element_bytes
+    if words < 2 or words > MOST_WORDS:
+        return argument
+    if parameter.is_pointer:
+        return replace(argument, dtype=dtype, width=words)
+    if dtype == "uint8":
+        return argument
+    members = tuple(DraftedMember(f"word{n}", "int32", 0) for n in range(words))
+    return replace(argument, members=members)
