@@ -3,6 +3,7 @@
 import pytest
 
 from placewise.errors import CompileError, ExecutionError, PlacewiseError
+from placewise.executor import fitted_draft as drafts
 from placewise.executor.fitted_draft import FEW, fitted_draft
 from placewise.kernel.cases.drafted_case import drafted_kernels
 
@@ -99,3 +100,10 @@ def test_what_a_draft_cannot_know_is_told(tmp_path):
         "__global__ void k(float *y, At at) { y[threadIdx.x] = at.first[threadIdx.x]; }"
     )
     assert isinstance(fitted(tmp_path, source)[1], PlacewiseError)
+
+
+def test_launches_that_take_long_get_smaller_sizes(tmp_path, monkeypatch):
+    monkeypatch.setattr(drafts, "SECONDS", -1.0)
+    found, stopped = fitted(tmp_path, LOOP.replace("k < n", "k < n % 7"))
+    assert stopped is None
+    assert found.size == FEW[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from placewise.kernel.cases.case_file import case_from
 from placewise.kernel.cases.drafted_case import DraftedKernel, draft_text
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.cases.typed_draft import typed_draft
+from placewise.kernel.kernel import Kernel
 from placewise.progress import Progress, silent
 
 MOST_RUNS = 16
@@ -27,6 +29,15 @@ with larger ones."""
 LIMIT = 1 << 20
 """Instructions of a warp after which a drafted kernel counts as endless; that takes a few
 seconds."""
+
+
+SECONDS = 10.0
+"""A launch that takes longer is tried with smaller sizes, so that advice on it will not take
+minutes."""
+
+
+class _TooLongError(Exception):
+    pass
 
 
 def fitted_draft(
@@ -53,8 +64,12 @@ def fitted_draft(
             progress("running with guessed inputs", run, MOST_RUNS)
             tried, case = better, read(better)
             try:
-                execute(kernel, case.launch, case.inputs, instruction_limit=LIMIT)
+                _run(kernel, case)
                 return tried, None
+            except _TooLongError:
+                better = _with_fewer(tried)
+                if better is None:
+                    return tried, None
             except ExecutionError as error:
                 stopped = error
                 better = _enlarged(tried, case, error.too_small) if error.too_small else None
@@ -62,6 +77,16 @@ def fitted_draft(
         return drafted, stopped
     except PlacewiseError as error:
         return drafted, error
+
+
+def _run(kernel: Kernel, case: Case) -> None:
+    end = time.monotonic() + SECONDS
+
+    def look(blocks: int, total: int) -> None:
+        if blocks < total and time.monotonic() > end:
+            raise _TooLongError
+
+    execute(kernel, case.launch, case.inputs, instruction_limit=LIMIT, progress=look)
 
 
 def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKernel | None:
