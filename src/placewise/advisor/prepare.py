@@ -11,7 +11,7 @@ import numpy as np
 
 from placewise.advisor.forms.timing import is_timed
 from placewise.choose import Legality, chunked_placements, legal_spaces
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import CaseError, ExecutionError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
 from placewise.executor.device_memory.fill import partly_filled
 from placewise.executor.independent_blocks import blocks_run_alone
@@ -136,6 +136,9 @@ def prepare(
             trace_blocks=profiler.trace_blocks if traced else None,
             progress=lambda done, total: progress("running and tracing", done, total),
         )
+    except ExecutionError as error:
+        error.hint = "\n  ".join(filter(None, (error.hint, read.joined)))
+        raise
     except UnsupportedError as error:
         if given is None:
             raise

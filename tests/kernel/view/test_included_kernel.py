@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from placewise import advise_layout, make_case
-from placewise.errors import UnsupportedError
+from placewise import advise, advise_layout, make_case
+from placewise.errors import ExecutionError, UnsupportedError
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.view import inline_kernel_file
 
@@ -39,6 +39,20 @@ def test_the_defining_file_takes_its_directives_place(case):
     assert "int main() { return 0; }" in read.case.source
     assert any("push.cuh" in note for note in read.notes)
     assert [a.name for a in read.view.arrays] == ["p"]
+
+
+def test_its_lines_are_counted_as_the_note_says(case):
+    read = read_case(case)
+    assert "its line 1 is line 3 of main.cu" in read.joined
+    lines = read.case.source.splitlines()
+    assert lines[2 : 2 + KERNEL.count("\n")] == KERNEL.splitlines()
+
+
+def test_errors_of_the_run_say_so_too(case):
+    header = case.path.parent / "part" / "push.cuh"
+    header.write_text(KERNEL.replace("p[i].x", "p[i + n].x"))
+    with pytest.raises(ExecutionError, match=r"(?s)main\.cu:7: out of bounds.*line 1 is line 3"):
+        advise(case, "A100")
 
 
 def test_its_arrays_can_be_laid_out_anew(case):

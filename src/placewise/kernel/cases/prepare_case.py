@@ -39,6 +39,9 @@ class ReadCase:
     notes: tuple[str, ...]
     """Which host code was left out of the source, which arrays share memory, and what cannot be
     told without a source."""
+    joined: str = ""
+    """Which included file stands in place of its directive, and how its lines are counted; empty
+    where none does."""
 
 
 def compile_case(case: Case) -> Kernel:
@@ -69,13 +72,13 @@ def read_case(case: Case) -> ReadCase:
     """
     kernel = compile_case(case)
     if case.language is Language.CUDA:
-        notes: tuple[str, ...] = ()
+        joined = ""
         try:
             view = analyse_source(case)
         except IncludedKernelError:
-            case, said = inline_kernel_file(case)
+            case, joined = inline_kernel_file(case)
             kernel, view = compile_case(case), analyse_source(case)
-            notes = (said,)
+        notes: tuple[str, ...] = (joined,) if joined else ()
         host = left_out(case.source, case.filename, case.kernel, case.options)
         notes += (f"left out as host code: {', '.join(host)}",) if host else ()
         bound = bind_names(case, view)
@@ -84,7 +87,7 @@ def read_case(case: Case) -> ReadCase:
         if inputs is not bound.inputs:
             bound = replace(bound, inputs=inputs)
             view = analyse_source(bound)
-        return ReadCase(bound, kernel, view, (*notes, *shared))
+        return ReadCase(bound, kernel, view, (*notes, *shared), joined)
     named = named_case(case)
     note = (
         f"the kernel is {case.language}: placements are predicted; those that change how global "
