@@ -1,6 +1,7 @@
 """Finalists are timed from their own machine code where the machine's code can be read."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from placewise.executor.slice_interpreter import PathTooLongError
 from placewise.kernel.cases.prepare_case import named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
+from placewise.model.base import Sampling
 from placewise.model.evidence import evidence
 from placewise.report.advice.files import as_text
 
@@ -48,6 +50,22 @@ def test_a_time_is_that_of_the_form_alone(gather_case, timed_advice):
     )
     again = time_form(kernel, named_case(rewritten), load_machine("A100"))
     assert again.ms == pytest.approx(timed_advice.options[0].predicted_ms)
+    # Its range takes what the clock changes from the present form.
+    assert timed_advice.options[0].timed.range_ms == pytest.approx(again.range_ms, rel=0.1)
+
+
+def test_a_form_like_another_is_timed_alike_at_every_clock(gather_case):
+    machine = load_machine("A100")
+    kernel = compile_kernel(
+        gather_case.source, gather_case.filename, gather_case.kernel, gather_case.options
+    )
+    alone = time_form(kernel, gather_case, machine)
+    alike = time_form(kernel, gather_case, machine, like=alone)
+    assert len(alone.prediction.at_clocks) == 2
+    assert alike == alone
+    every = time_form(kernel, gather_case, machine, like=replace(alone, sampling=Sampling.EVERY))
+    assert every.sampling is Sampling.EVERY
+    assert every.ms == pytest.approx(alone.ms, rel=0.05)
 
 
 def test_the_report_says_what_limits(timed_advice):
