@@ -193,3 +193,14 @@ def test_a_kernel_without_parameters_is_a_case(tmp_path):
     file = tmp_path / "my.toml"
     file.write_text(draft_text(drafted_kernels(OTHERS)[0], "my.cu"))
     assert read_case_file(file).inputs.arguments == ()
+
+
+def test_commas_in_types_do_not_end_a_parameter():
+    (kernel,) = drafted_kernels(
+        "template <typename T> __global__ void k(const Accessor<T, 4, int> *at, float *, int, "
+        "Pair<float, float> two = {1, 2}, unsigned *y) {}"
+    )
+    assert [(a.name, a.dtype, a.is_array) for a in kernel.arguments] == [
+        ("at", "float32", True), ("argument2", "float32", True), ("argument3", "int32", False),
+        ("two", "int32", False), ("y", "uint32", True),
+    ]  # fmt: skip

@@ -141,8 +141,8 @@ def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> 
     name = match["name"]
     known, given = _template_arguments(match["template"] or "")
     parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
-    parts = [p.split("=")[0].strip() for p in parameters.split(",") if p.strip()]
-    arguments = tuple(_argument(part, known, types) for part in parts)
+    parts = [part.split("=")[0].strip() for part in _apart(parameters)]
+    arguments = tuple(_argument(part, n, known, types) for n, part in enumerate(parts, 1))
     axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
     of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
     launched = _launch(text, name)
@@ -157,6 +157,19 @@ def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> 
         arguments=arguments,
         shared_bytes=_shared_bytes(launched, body),
     )
+
+
+def _apart(parameters: str) -> list[str]:
+    """The declarations in a parameter list; commas in brackets of template arguments or arrays do
+    not end one."""
+    found, depth = [""], 0
+    for character in parameters:
+        depth += (character in "<([{") - (character in ">)]}")
+        if character == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [part for part in found if part.strip()]
 
 
 def _chosen_branch(text: str, condition: re.Match[str]) -> str:
@@ -183,17 +196,18 @@ def _template_arguments(template: str) -> tuple[dict[str, str], list[str]]:
 
 
 def _argument(
-    parameter: str, template_types: dict[str, str], types: DraftedTypes
+    parameter: str, number: int, template_types: dict[str, str], types: DraftedTypes
 ) -> DraftedArgument:
+    """Parameter ``number``, counted from 1, as its declaration says."""
     is_array = "*" in parameter or "[" in parameter
     plain = parameter.split("[")[0]
     words = " ".join(_QUALIFIERS.sub(" ", plain).replace("*", " ").split())
-    kind, _, name = words.rpartition(" ")
+    kind, _, name = (words, "", "") if words in types.dtypes else words.rpartition(" ")
     kind = template_types.get(kind, kind)
     vector = _VECTOR.match(kind)
     scalar = vector[1] if vector else kind
     return DraftedArgument(
-        name=name,
+        name=name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"argument{number}",
         dtype=types.dtypes.get(scalar, "float32" if is_array else "int32"),
         width=int(vector[2]) if vector else 1,
         is_array=is_array,
