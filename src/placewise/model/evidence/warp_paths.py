@@ -29,7 +29,7 @@ LINE_BYTES = 128
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
-MOST_IN_FULL = 2_500_000
+MOST_IN_FULL = 5_000_000
 """Instructions of all warps of a launch that the timeline runs in full because its blocks differ
 (:data:`placewise.model.timeline.launch.WHOLE`); longer paths are shortened. A quarter of it moves
 predictions of bundled cases by up to half, since little is left of each path."""

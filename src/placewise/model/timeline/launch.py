@@ -14,9 +14,12 @@ INSTRUCTIONS = 250_000
 """Approximate number of instructions issued in one timeline; that takes tens of milliseconds."""
 MOST_SMS = 8
 """Most SMs in one timeline of a launch that is too large to be run in full."""
-WHOLE = 12
+WHOLE = 30
 """A launch whose blocks differ is run in full if it has up to this many times
-:data:`INSTRUCTIONS`."""
+:data:`INSTRUCTIONS`. That is half as many again as its paths are shortened to
+(:data:`placewise.model.evidence.warp_paths.MOST_IN_FULL`), since what is kept of a path ends with a
+basic block. If one form of a kernel were run in full and another were not, the longest block of a
+skewed launch would look like a difference of the two."""
 KINDS_SMS = 8
 """Most SMs in one timeline of a launch with several kinds of blocks and a few waves."""
 KINDS_BUDGET = 4
