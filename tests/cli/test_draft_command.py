@@ -91,3 +91,10 @@ def test_a_kernel_in_a_header_beside_the_source_is_found(source, tmp_path):
     assert read_case_file(written).kernel == "b"
     assert "block = [96]" in written.read_text()
     assert 'source = "my.cu"' in written.read_text()
+
+
+def test_kernels_that_are_only_declared_are_looked_for_beside(source, tmp_path):
+    (tmp_path / "kernels.cu").write_text(TWO)
+    source.write_text("__global__ void a(float *x, int n);\nint main() {}\n")
+    with pytest.raises(CaseError, match=r"kernels are defined in kernels\.cu"):
+        raise draft(source).exception

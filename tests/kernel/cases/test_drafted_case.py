@@ -204,3 +204,19 @@ def test_commas_in_types_do_not_end_a_parameter():
         ("at", "float32", True), ("argument2", "float32", True), ("argument3", "int32", False),
         ("two", "int32", False), ("y", "uint32", True),
     ]  # fmt: skip
+
+
+def test_a_declaration_is_no_kernel():
+    declared = "__global__ void k(float *x, int n);\n"
+    assert drafted_kernels(declared) == ()
+    (kernel,) = drafted_kernels(declared + "__global__ void k(float *x, int n) {}")
+    assert kernel.name == "k"
+
+
+def test_a_type_that_only_scalars_have_is_a_whole_number():
+    (kernel,) = drafted_kernels(
+        "template <typename T, typename Stride, class U> __global__ "
+        "void k(const T *__restrict__ x, U const *y, T by, Stride s, const U u) {}"
+    )
+    assert kernel.kernel == "k<float, int, float>"
+    assert [a.dtype for a in kernel.arguments][2:] == ["float32", "int32", "float32"]

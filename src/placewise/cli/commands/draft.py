@@ -15,6 +15,9 @@ from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError, PlacewiseError
 from placewise.output_file import write_whole
 
+_BESIDE = 20
+"""Most other files that are looked at for kernels."""
+
 
 def draft(
     source: Annotated[
@@ -56,7 +59,8 @@ def draft(
         raise CaseError(
             "no __global__ kernel found here or in the files beside it that it includes",
             where=str(source),
-            hint="this reads CUDA C++; for Numba and CuPy there is placewise.make_case",
+            hint=_elsewhere(source)
+            or "this reads CUDA C++; for Numba and CuPy there is placewise.make_case",
         )
     found = [k for k in kernels if kernel in (None, k.kernel, k.name)]
     if len({k.name for k in found}) != 1:
@@ -77,3 +81,13 @@ def draft(
     shown = partial(render_draft, chosen, file, runs=run, stopped=stopped)
     data = partial(draft_document, chosen, source, file, runs=run, stopped=stopped)
     show(Report(shown, data), format_, as_json)
+
+
+def _elsewhere(source: Path) -> str:
+    """Which files beside a source without kernels define some; empty where none does."""
+    from placewise.kernel.cases.drafted_case import drafted_kernels
+    from placewise.kernel.cases.make_case import read_source
+
+    others = sorted(p for p in source.parent.glob("*.cu") if p.name != source.name)[:_BESIDE]
+    found = [p.name for p in others if drafted_kernels(read_source(p)[0])]
+    return f"kernels are defined in {', '.join(found)}" if found else ""

@@ -18,6 +18,7 @@ _KERNEL = re.compile(
     r"(?:\btemplate\s*<(?P<template>[^<>]{0,999})>\s*)?(?:\bstatic\s+|\binline\s+)*"
     r"__global__\s+(?:__launch_bounds__\s*\([^)]{0,99}\)\s*)?void\s+"
     r"(?:__launch_bounds__\s*\([^)]{0,99}\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]{0,9999}+)\)"
+    r"(?!\s*;)"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])$")
@@ -139,7 +140,7 @@ def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
 
 def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
     name = match["name"]
-    known, given = _template_arguments(match["template"] or "")
+    known, given = _template_arguments(match["template"] or "", match["parameters"])
     parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
     parts = [part.split("=")[0].strip() for part in _apart(parameters)]
     arguments = tuple(_argument(part, n, known, types) for n, part in enumerate(parts, 1))
@@ -180,16 +181,23 @@ def _chosen_branch(text: str, condition: re.Match[str]) -> str:
     return condition["otherwise"] or ""
 
 
-def _template_arguments(template: str) -> tuple[dict[str, str], list[str]]:
-    """(types by the template parameter that stands for them, arguments of an instance)."""
+def _template_arguments(template: str, parameters: str) -> tuple[dict[str, str], list[str]]:
+    """(types by the template parameter that stands for them, arguments of an instance).
+
+    A type that the kernel's ``parameters`` have by value alone is a whole number, most likely: that
+    of a size or a stride.
+    """
     types: dict[str, str] = {}
     given = []
     for parameter in filter(None, (p.strip() for p in template.split(","))):
         head, _, default = (part.strip() for part in parameter.partition("="))
         words = head.split()
         if words[0] in ("typename", "class"):
-            given.append(default or "float")
-            types[words[-1]] = given[-1]
+            name = words[-1]
+            by_value = re.search(rf"\b{name}\s+(?:const\s+)?\w", parameters)
+            pointed_to = re.search(rf"\b{name}\b[\s\w]*\*", parameters)
+            given.append(default or ("int" if by_value and not pointed_to else "float"))
+            types[name] = given[-1]
         else:
             given.append(default or ("true" if words[0] == "bool" else "16"))
     return types, given
