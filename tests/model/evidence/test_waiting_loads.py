@@ -65,5 +65,5 @@ def test_reuse_is_seen_in_the_traced_blocks():
     found = {arrays[place]: r for place, r in evidence.warp_paths.kinds[0].reuse.items()}
     # All lanes of the block's four warps read the first array's element k, and each lane a row of
     # its own of the second one.
-    assert found["#1"] == Reuse(1.0, pytest.approx(48 / 63), 4.0)
-    assert found["#2"] == Reuse(32.0, pytest.approx(56 / 63), 1.0)
+    assert found["#1"] == Reuse(1.0, pytest.approx(48 / 64), 4.0)
+    assert found["#2"] == Reuse(32.0, pytest.approx(56 / 64), 1.0)

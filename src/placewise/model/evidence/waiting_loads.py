@@ -34,7 +34,7 @@ class Reuse(NamedTuple):
     sectors: float
     """Sectors of a request."""
     again: float
-    """Share of requests for the same sectors as the same warp's request before."""
+    """Share of requests for the same sectors as an earlier request of the same warp."""
     warps: float
     """Warps that ask for the same sectors at the same time."""
 
@@ -99,11 +99,9 @@ def _reuse(accesses: list[Accesses]) -> Reuse:
     key = np.where(different, mixed, np.uint64(0)).sum(axis=1, dtype=np.uint64)
     key += np.concatenate([a.window for a in accesses]).astype(np.uint64)
     at_once = np.unique(np.stack([step.astype(np.uint64), key]), axis=1).shape[1]
-    order = np.lexsort((step, warps))
-    same_warp = warps[order][1:] == warps[order][:-1]
-    again = same_warp & (key[order][1:] == key[order][:-1])
+    of_warps = np.unique(np.stack([warps.astype(np.uint64), key]), axis=1).shape[1]
     return Reuse(
         float(different.sum() / len(mask)),
-        float(again.sum() / max(1, same_warp.sum())),
+        1.0 - of_warps / len(key),
         len(key) / at_once,
     )
