@@ -67,3 +67,33 @@ def test_reuse_is_seen_in_the_traced_blocks():
     # its own of the second one.
     assert found["#1"] == Reuse(1.0, pytest.approx(48 / 64), 4.0)
     assert found["#2"] == Reuse(32.0, pytest.approx(56 / 64), 1.0)
+
+
+ROUNDS = """
+__global__ void rounds(const float *x, float *y, int n, int rows) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int round = 0; round < 5; round++)
+#pragma unroll 1
+        for (int row = 0; row < rows; row++) sum = sum * 0.5f + x[row * n + i];
+    y[i] = sum;
+}
+"""
+
+
+def test_a_request_of_an_earlier_round_is_one_again():
+    n, rows = 256, 10
+    case = make_case(
+        "rounds",
+        ROUNDS,
+        [np.ones(n * rows, np.float32), np.zeros(n, np.float32), np.int32(n), np.int32(rows)],
+        block=128,
+        grid=n // 128,
+        arch="sm_80",
+    )
+    evidence = evidence_of(compile_case(case), case.launch, case.inputs, A100)
+    (reuse,) = evidence.warp_paths.kinds[0].reuse.values()
+    assert reuse == Reuse(4.0, pytest.approx(4 / 5), 1.0)
+    # All four sectors miss in the first of five rounds: one request in five waits.
+    assert reuse.waiting(4.0 / 5) == pytest.approx(1 / 5)
