@@ -29,10 +29,10 @@ LINE_BYTES = 128
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
-MOST_IN_FULL = 5_000_000
+MOST_IN_FULL = 6_000_000
 """Instructions of all warps of a launch that the timeline runs in full because its blocks differ
-(:data:`placewise.model.timeline.launch.WHOLE`); longer paths are shortened. A quarter of it moves
-predictions of bundled cases by up to half, since little is left of each path."""
+(:data:`placewise.model.timeline.launch.WHOLE`), in about half a second; longer paths are shortened.
+Even a sixth less makes two forms differ by 8 % that take the same time in full."""
 UNEVEN = 0.1
 """Blocks differ notably where the longest has so much more instructions than the shortest, over
 those of the average block."""

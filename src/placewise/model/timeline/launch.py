@@ -14,7 +14,7 @@ INSTRUCTIONS = 250_000
 """Approximate number of instructions issued in one timeline; that takes tens of milliseconds."""
 MOST_SMS = 8
 """Most SMs in one timeline of a launch that is too large to be run in full."""
-WHOLE = 30
+WHOLE = 36
 """A launch whose blocks differ is run in full if it has up to this many times
 :data:`INSTRUCTIONS`. That is half as many again as its paths are shortened to
 (:data:`placewise.model.evidence.warp_paths.MOST_IN_FULL`), since what is kept of a path ends with a
