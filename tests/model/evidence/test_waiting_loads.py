@@ -49,20 +49,18 @@ __global__ void walk(const double *table, const float *rows, double *out, int n)
 """
 
 
+def reuse_of(name, source, arguments, threads):
+    """Reuse of each array's only load."""
+    case = make_case(name, source, arguments, block=128, grid=threads // 128, arch="sm_80")
+    evidence = evidence_of(compile_case(case), case.launch, case.inputs, A100)
+    arrays = {t.site.ptx_line: t.array for t in evidence.run.traffic.sites}
+    return {arrays[place]: r for place, r in evidence.warp_paths.kinds[0].reuse.items()}
+
+
 def test_reuse_is_seen_in_the_traced_blocks():
     n, threads = 64, 512
-    case = make_case(
-        "walk",
-        WALK,
-        [np.ones(n), np.ones(n * threads, np.float32), np.zeros(threads), np.int32(n)],
-        block=128,
-        grid=threads // 128,
-        arch="sm_80",
-    )
-    kernel = compile_case(case)
-    evidence = evidence_of(kernel, case.launch, case.inputs, A100)
-    arrays = {t.site.ptx_line: t.array for t in evidence.run.traffic.sites}
-    found = {arrays[place]: r for place, r in evidence.warp_paths.kinds[0].reuse.items()}
+    rows = np.ones(n * threads, np.float32)
+    found = reuse_of("walk", WALK, [np.ones(n), rows, np.zeros(threads), np.int32(n)], threads)
     # All lanes of the block's four warps read the first array's element k, and each lane a row of
     # its own of the second one.
     assert found["#1"] == Reuse(1.0, pytest.approx(48 / 64), 4.0)
@@ -84,16 +82,9 @@ __global__ void rounds(const float *x, float *y, int n, int rows) {
 
 def test_a_request_of_an_earlier_round_is_one_again():
     n, rows = 256, 10
-    case = make_case(
-        "rounds",
-        ROUNDS,
-        [np.ones(n * rows, np.float32), np.zeros(n, np.float32), np.int32(n), np.int32(rows)],
-        block=128,
-        grid=n // 128,
-        arch="sm_80",
-    )
-    evidence = evidence_of(compile_case(case), case.launch, case.inputs, A100)
-    (reuse,) = evidence.warp_paths.kinds[0].reuse.values()
+    x = np.ones(n * rows, np.float32)
+    arguments = [x, np.zeros(n, np.float32), np.int32(n), np.int32(rows)]
+    (reuse,) = reuse_of("rounds", ROUNDS, arguments, n).values()
     assert reuse == Reuse(4.0, pytest.approx(4 / 5), 1.0)
     # All four sectors miss in the first of five rounds: one request in five waits.
     assert reuse.waiting(4.0 / 5) == pytest.approx(1 / 5)
