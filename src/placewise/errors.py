@@ -51,8 +51,7 @@ class TooSmall:
 class ExecutionError(PlacewiseError):
     """The kernel itself went wrong: out of bounds, misaligned, trapped or never ending.
 
-    ``too_small`` says what memory might have been larger, ``endless`` whether a warp executed too
-    many instructions.
+    ``too_small`` says what memory might have been larger.
     """
 
     def __init__(
@@ -62,10 +61,9 @@ class ExecutionError(PlacewiseError):
         where: str | None = None,
         hint: str | None = None,
         too_small: TooSmall | None = None,
-        endless: bool = False,
     ) -> None:
         super().__init__(message, where=where, hint=hint)
-        self.too_small, self.endless = too_small, endless
+        self.too_small = too_small
 
 
 class MachineError(PlacewiseError):

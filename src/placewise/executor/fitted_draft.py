@@ -19,6 +19,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.progress import Progress, silent
 
 MOST_RUNS = 16
+"""Most runs of one kernel, each with something that was too small enlarged."""
 LARGEST_BYTES = 1 << 28
 """Most bytes of one array that is enlarged."""
 MOST_SHARED_BYTES = 96 << 10
@@ -29,8 +30,6 @@ with larger ones."""
 LIMIT = 1 << 20
 """Instructions of a warp after which a drafted kernel counts as endless; that takes a few
 seconds."""
-
-
 SECONDS = 10.0
 """A launch that takes longer is tried with smaller sizes, so that advice on it will not take
 minutes."""
@@ -51,18 +50,17 @@ def fitted_draft(
     """
 
     def read(drafted: DraftedKernel) -> Case:
-        return named_case(case_from(tomllib.loads(draft_text(drafted, source)), file))
+        return case_from(tomllib.loads(draft_text(drafted, source)), file)
 
     try:
-        plain = case_from(tomllib.loads(draft_text(drafted, source)), file)
-        drafted = typed_draft(drafted, plain)
+        drafted = typed_draft(drafted, read(drafted))
         kernel = compile_case(read(drafted))
         better: DraftedKernel | None = drafted
         for run in range(MOST_RUNS):
             if better is None:
                 break
             progress("running with guessed inputs", run, MOST_RUNS)
-            tried, case = better, read(better)
+            tried, case = better, named_case(read(better))
             try:
                 _run(kernel, case)
                 return tried, None

@@ -15,25 +15,25 @@ DRAFT_SCHEMA_VERSION = 1
 
 
 def render_draft(
-    drafted: DraftedKernel, file: Path, *, runs: bool, stopped: PlacewiseError | None
+    drafted: DraftedKernel, file: Path, *, tried: bool, stopped: PlacewiseError | None
 ) -> RenderableType:
-    """What was written, whether it runs, and what to do next. ``runs`` is whether it was tried, and
+    """What was written, whether it runs, and what to do next. ``tried`` is whether it was run, and
     ``stopped`` what stops it."""
     block = " × ".join(map(str, drafted.block))
     return Text(
         f"Written: {file}: kernel {drafted.kernel}, {len(drafted.arguments)} arguments, blocks of "
         f"{block} threads.\n"
-        f"{_tried(runs, stopped)}"
+        f"{_found(tried, stopped)}"
         "Put your own sizes and data where the file says `guess`. Then see that it runs, and ask:\n"
         f"  placewise run {file} --check\n"
         f"  placewise advise {file} --machine A100"
     )
 
 
-def _tried(runs: bool, stopped: PlacewiseError | None) -> str:
+def _found(tried: bool, stopped: PlacewiseError | None) -> str:
     if stopped is not None:
         return f"The kernel does not run with these guesses yet:\n  {stopped}\n"
-    return "The kernel runs with these guesses.\n" if runs else ""
+    return "The kernel runs with these guesses.\n" if tried else ""
 
 
 def draft_document(
@@ -41,7 +41,7 @@ def draft_document(
     source: Path,
     file: Path,
     *,
-    runs: bool,
+    tried: bool,
     stopped: PlacewiseError | None,
 ) -> dict[str, Any]:
     """JSON document ``placewise-draft``: the written file, the kernel and its launch, each
@@ -57,6 +57,6 @@ def draft_document(
         "arguments": [
             {"name": a.name, "dtype": a.dtype, "array": a.is_array} for a in drafted.arguments
         ],
-        "runs": stopped is None if runs else None,
+        "runs": stopped is None if tried else None,
         "stopped_by": None if stopped is None else str(stopped),
     }

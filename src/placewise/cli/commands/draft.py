@@ -78,8 +78,8 @@ def draft(
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             chosen, stopped = fitted_draft(chosen, beside, file, progress.step)
     write_whole(file, draft_text(chosen, beside))
-    shown = partial(render_draft, chosen, file, runs=run, stopped=stopped)
-    data = partial(draft_document, chosen, source, file, runs=run, stopped=stopped)
+    shown = partial(render_draft, chosen, file, tried=run, stopped=stopped)
+    data = partial(draft_document, chosen, source, file, tried=run, stopped=stopped)
     show(Report(shown, data), format_, as_json)
 
 

@@ -35,9 +35,8 @@ def execution_error(
     where = _where(place, kernel, module)
     who = _who(report, launch)
     if report.fault in (Fault.BOUNDS, Fault.MISALIGNED):
-        small = None
-        if report.fault == Fault.BOUNDS:
-            small = _too_small(report, translation, device, module)
+        bounds = report.fault == Fault.BOUNDS
+        small = _too_small(report, translation, device, module) if bounds else None
         said = f"{_access(report, translation, device)} in {who}"
         hint = None if small is None else _enlarge(small, launch)
         return ExecutionError(said, where=where, hint=hint, too_small=small)
@@ -48,7 +47,6 @@ def execution_error(
             f"the kernel does not end: a warp exceeded the instruction limit in {who}",
             where=where,
             hint="raise the limit if the kernel is right (--limit, or instruction_limit=)",
-            endless=True,
         )
     if report.fault == Fault.TRAP and report.assertion is not None:
         a = report.assertion

@@ -81,9 +81,10 @@ def evidence_of(
 
     It comes from a slice of the machine code, run for as many blocks as ``sampling`` says, or for
     more where these differ too much. Where no slice is possible, or with ``whole``, it comes from a
-    run of the whole launch. Raises
-    CaseError where not even one block fits an SM or the inputs do not fit the kernel, and what
-    :func:`placewise.memory.simulate.launch.simulate_launch` raises.
+    run of the whole launch.
+
+    Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
+    what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
     """
     run_all = partial(
         simulate_launch, kernel, launch, inputs, machine, placement=placement, records=RECORDS
