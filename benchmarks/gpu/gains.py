@@ -1,7 +1,8 @@
-"""Predicted gains of the ten kernels that beginners write, measured on a GPU.
+"""Predicted gains of moves, measured on a GPU.
 
 ``python -m benchmarks.gpu.gains predict H100 FILE`` asks for advice on the CPU and keeps the best
-proven forms of each kernel, the recommended one first. ``… measure FILE FOLDER`` writes each out
+proven forms of each kernel, the recommended one first: of the ten kernels that beginners write, of
+the bundled cases, and of case files that are named. ``… measure FILE FOLDER`` writes each out
 again and times it beside the present form on the machine's GPU: measured beside predicted gains, in
 ``FOLDER/gains-DEVICE-DATE.json``. Predicting first keeps minutes of advice off the GPU's time.
 ``… compare FILE MEASURED OUT`` says how well the two agree; it needs no GPU.
@@ -12,20 +13,24 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmarks.gpu.files import NO_GPU, dated
+from benchmarks.gpu.files import NO_GPU, Workers, dated
 from benchmarks.placement.beginners import BEGINNERS
 from benchmarks.results import Figure
 from placewise import advise, load_machine
+from placewise.cases import case_names, load_case
 from placewise.errors import PlacewiseError
 from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord, measure
 from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case
 from placewise.kernel.view import analyse_source
 from placewise.rewriter import rewrite
 from placewise.space import Placement
@@ -44,7 +49,7 @@ class PredictedGain:
     """One form of a kernel, and what it is predicted to gain."""
 
     kernel: str
-    """File name of the kernel, without its ending."""
+    """Name of a beginner's kernel or a bundled case, or a case file."""
     moves: str
     spaces: tuple[tuple[str, str], ...]
     """(array, space) in parameter order, at present."""
@@ -63,10 +68,15 @@ class PredictedGain:
     chosen_ms: float | None
 
 
+def named_case(kernel: str) -> Case:
+    """Case of a beginner's kernel, else a bundled case, else what a case file says."""
+    found = next((b for b in BEGINNERS if b.name == kernel), None)
+    return load_case(kernel) if found is None else found.case(0)
+
+
 def predicted(kernel: str, machine: str, most: int = FORMS) -> list[PredictedGain]:
     """The ``most`` best proven forms of ``kernel``, the recommended one first, if there is one."""
-    found = next(b for b in BEGINNERS if b.name == kernel)
-    advice = advise(found.case(0), machine)
+    advice = advise(named_case(kernel), machine)
     proven = [o for o in advice.options if o.proven and o.rerun is not None]
     first = [advice.recommended] if advice.recommended else []
     chosen = [*first, *(o for o in proven if o not in first)][:most]
@@ -95,8 +105,7 @@ def measured(
 ) -> Measurement:
     """The present form of a kernel and those of ``gains`` on GPU ``ordinal``, in this order. Raises
     DeviceError where there is no GPU."""
-    kernel = next(b for b in BEGINNERS if b.name == gains[0].kernel)
-    case = kernel.case(0)
+    case = named_case(gains[0].kernel)
     view = analyse_source(case)
     case = bind_names(case, view)
     known = load_machine(machine)
@@ -156,15 +165,25 @@ def read_predictions(path: Path) -> tuple[str, list[PredictedGain]]:
 def predict(
     machine: Annotated[str, typer.Argument(help="Known machine, such as H100.")],
     file: Annotated[Path, typer.Argument(help="Where the predictions go.")],
-    kernel: Annotated[list[str] | None, typer.Option(help="Only these; repeatable.")] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this: a beginner's kernel, a bundled case or a case file. Repeat."),
+    ] = None,
     forms: Annotated[int, typer.Option(help="Most forms of a kernel.")] = FORMS,
+    workers: Workers = 1,
 ) -> None:
     """Ask for advice on each kernel and keep what is predicted."""
-    names = kernel or [b.name for b in BEGINNERS]
+    names = kernel or list(dict.fromkeys([*(b.name for b in BEGINNERS), *case_names()]))
     rows: list[PredictedGain] = []
-    for name in names:
-        print(f"{name} …", file=sys.stderr)
-        rows += predicted(name, machine, forms)
+    with ProcessPoolExecutor(workers) as pool:
+        asked = [pool.submit(predicted, name, machine, forms) for name in names]
+        for name, answer in zip(names, asked, strict=True):
+            try:
+                rows += answer.result()
+            except PlacewiseError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+            else:
+                print(f"{name} done", file=sys.stderr)
     found = [asdict(row) for row in rows]
     file.write_text(json.dumps({"machine": machine, "gains": found}, indent=1) + "\n")
 
@@ -235,27 +254,46 @@ def measure_all(
         bool,
         typer.Option(help="For a profiler: launch the kernel, it again, and the chosen form once."),
     ] = False,
+    workers: Workers = 1,
 ) -> None:
     """Time the predicted placements beside the present ones. Status 3: there is no GPU."""
     machine, rows = read_predictions(file)
     found: list[Figure] = []
-    for kernel, group in groupby(rows, lambda row: row.kernel):
-        gains = list(group)[: 1 if once else None]
-        try:
-            done = measured(gains, machine, device, ONCE if once else OPTIONS)
-        except DeviceError as error:
-            print(f"benchmarks/gpu: {error.message}", file=sys.stderr)
-            raise typer.Exit(NO_GPU) from None
-        except PlacewiseError as error:
-            found.append(Figure(f"{kernel}: measured", str(error), "", "measured", False))
-            continue
-        if not once:
-            present, *forms = done.records
-            for gain, form in zip(gains, forms, strict=False):
-                found += figures(gain, present, form)
-            _write(folder, done, found)
+    groups = [
+        list(group)[: 1 if once else None] for _, group in groupby(rows, lambda row: row.kernel)
+    ]
+    options = ONCE if once else OPTIONS
+    # Several compile and execute side by side, and one at a time has the GPU. Each in a process of
+    # its own: a fault in a kernel spoils the process's CUDA context.
+    with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
+        asked = [pool.submit(_tried, gains, machine, device, options) for gains in groups]
+        for gains, answer in zip(groups, asked, strict=True):
+            done = answer.result()
+            if isinstance(done, str):
+                found.append(Figure(f"{gains[0].kernel}: measured", done, "", "measured", False))
+            elif done is None:
+                pool.shutdown(cancel_futures=True)
+                print("benchmarks/gpu: no GPU, or it was lost", file=sys.stderr)
+                raise typer.Exit(NO_GPU)
+            elif not once:
+                present, *forms = done.records
+                for gain, form in zip(gains, forms, strict=False):
+                    found += figures(gain, present, form)
+                _write(folder, done, found)
     right = [f for f in found if f.unit == "times as fast"]
     print(f"{sum(f.holds for f in right)} of {len(right)} gains in the predicted interval")
+
+
+def _tried(
+    gains: Sequence[PredictedGain], machine: str, ordinal: int, options: Options
+) -> Measurement | str | None:
+    """What ``measured`` returns, why it could not, or None without a GPU."""
+    try:
+        return measured(gains, machine, ordinal, options)
+    except DeviceError:
+        return None
+    except PlacewiseError as error:
+        return str(error)
 
 
 def _write(folder: Path, last: Measurement, found: Sequence[Figure]) -> None:

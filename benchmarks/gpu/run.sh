@@ -5,16 +5,17 @@
 #   benchmarks/gpu/run.sh [--out FOLDER] [--device N]
 #
 # FOLDER (benchmarks/results/gpu) gets, as soon as its step is done, whatever becomes of later ones:
+#   published-DEVICE-DATE.json   times of the kernels of benchmarks/breadth, and of copied pieces
 #   gains-DEVICE-DATE.json       predicted gains as measured, if FOLDER has gains-predicted.json, which
 #                                `python -m benchmarks.gpu.gains predict MACHINE FILE` writes
-#   published-DEVICE-DATE.json   times of the kernels of benchmarks/breadth, and of copied pieces
 #   gpu-DEVICE-DATE.json         times of all placements of the bundled cases
 #   tuning-DEVICE-DATE.json      tuned beside untuned launches, if CuPy is there
 #   probe-gpu.msl .svg .json     machine file, curves and figures; probe-gpu-advice.json: advice for it;
 #                                probe-gpu-beside-H100.txt: figure by figure beside the H100's file
 #   counters/CASE.ncu-rep        hardware counters, if Nsight Compute is there, and CASE.json: their
-#                                placements, one for each launch
-# At most 8 minutes (480 s) in all, of which the probe takes PROBE_SECONDS (150) and counters
+#                                placements, one for each launch; counters/published.ncu-rep: those of
+#                                the kernels of published-DEVICE-DATE.json, in its order
+# At most TOTAL_SECONDS (480, 8 minutes) in all, of which the probe takes PROBE_SECONDS (150) and counters
 # COUNTER_SECONDS (60). PYTHON is the interpreter that Placewise is installed for; by default that of
 # `make setup`.
 #
@@ -50,7 +51,7 @@ if [ -z "${PYTHON:-}" ]; then
     [ -x "$PYTHON" ] || make --silent setup || exit 2
 fi
 
-end=$((SECONDS + 480))
+end=$((SECONDS + ${TOTAL_SECONDS:-480}))
 status=0
 # What a step prints besides, and why it failed, goes to standard error; the next one goes on.
 step() {
@@ -71,16 +72,16 @@ mkdir -p "$results"
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
-# Predicted on the CPU beforehand, as advice takes minutes: python -m benchmarks.gpu.gains predict.
-if [ -f "$results/gains-predicted.json" ]; then
-    step 100 gains "$PYTHON" -m benchmarks.gpu.gains measure "$results/gains-predicted.json" \
-        "$results" --device "$device"
-fi
-
 step 60 "compiling the published kernels" "$PYTHON" -m benchmarks.gpu.published prepare \
     "$("$PYTHON" -m benchmarks.gpu --arch --device "$device")" "$work/published" &&
     step 60 "published kernels" "$PYTHON" -m benchmarks.gpu.published measure "$work/published" \
         "$results" --device "$device" --limit 45
+
+# Predicted on the CPU beforehand, as advice takes minutes: python -m benchmarks.gpu.gains predict.
+if [ -f "$results/gains-predicted.json" ]; then
+    step 150 gains "$PYTHON" -m benchmarks.gpu.gains measure "$results/gains-predicted.json" \
+        "$results" --device "$device" --workers "$(($(nproc) * 3 / 4 + 1))"
+fi
 
 probe_limit=${PROBE_SECONDS:-150}
 counter_limit=0
@@ -119,18 +120,28 @@ fi
 
 if [ "$counter_limit" -gt 0 ]; then
     mkdir -p "$results/counters"
+    # Clocks stay as they are: to set them needs rights, and others may use the device.
+    counted() {
+        local limit=$1 name=$2
+        shift 2
+        if ! step "$limit" "counters of $name" ncu --clock-control none --force-overwrite --quiet \
+            --metrics "$("$PYTHON" -m benchmarks.gpu --metrics)" \
+            --export "$results/counters/$name" "$@" >&2; then
+            echo "benchmarks/gpu: counters may need rights (ERR_NVGPUCTRPERM)" >&2
+        fi
+    }
+    if [ -f "$work/published" ]; then
+        share=$(((end - SECONDS) / 2))
+        counted $share published "$PYTHON" -m benchmarks.gpu.published measure "$work/published" \
+            "$results/counters" --device "$device" --limit "$share" --once
+    fi
     left=$(wc -w <<<"$cases")
     for case in $cases; do
         share=$(((end - SECONDS) / left))
         left=$((left - 1))
         [ $share -ge 5 ] || continue
-        # Clocks stay as they are: to set them needs rights, and others may use the device.
-        if ! step $share "counters of $case" ncu --clock-control none --force-overwrite --quiet \
-            --metrics "$("$PYTHON" -m benchmarks.gpu --metrics)" \
-            --export "$results/counters/$case" "$PYTHON" -m benchmarks.gpu "$case" --once \
-            --folder "$results/counters" --device "$device" --time-limit $((share * 8 / 10)) >&2; then
-            echo "benchmarks/gpu: counters may need rights (ERR_NVGPUCTRPERM)" >&2
-        fi
+        counted $share "$case" "$PYTHON" -m benchmarks.gpu "$case" --once --folder "$results/counters" \
+            --device "$device" --time-limit $((share * 8 / 10))
     done
 fi
 exit $status
