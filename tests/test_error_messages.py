@@ -1,12 +1,15 @@
 """Damaged files as one error, whatever their reader raises."""
 
 import csv
+import pickle
 import struct
 import zlib
 
 import pytest
 
 from placewise.errors import CaseError, MachineError, PlacewiseError, reading
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 
 
 @pytest.mark.parametrize(
@@ -38,3 +41,15 @@ def test_own_errors_and_interrupts_pass(tmp_path):
     assert caught.value is own
     with pytest.raises(KeyboardInterrupt), reading("table", tmp_path, MachineError):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "source", ["__global__ void add(float *a) { a[0] = b; }", "__global__ void other() {}"]
+)
+def test_an_error_comes_back_from_another_process_as_it_was(source):
+    with pytest.raises(PlacewiseError) as raised:
+        compile_kernel(source, "add.cu", "add", CompileOptions())
+    restored = pickle.loads(pickle.dumps(raised.value))
+    assert type(restored) is type(raised.value)
+    assert str(restored) == str(raised.value)
+    assert restored.__dict__.keys() == raised.value.__dict__.keys()

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -41,6 +41,7 @@ FORMS = 6
 SAME = 0.02
 """Times that differ by less are the same."""
 ONCE = Options(warmup=0, repeats=1, l2=())
+T = TypeVar("T")
 app = typer.Typer(add_completion=False)
 
 
@@ -176,14 +177,13 @@ def predict(
     names = kernel or list(dict.fromkeys([*(b.name for b in BEGINNERS), *case_names()]))
     rows: list[PredictedGain] = []
     with ProcessPoolExecutor(workers) as pool:
-        asked = [pool.submit(predicted, name, machine, forms) for name in names]
+        asked = [pool.submit(_said, predicted, name, machine, forms) for name in names]
         for name, answer in zip(names, asked, strict=True):
-            try:
-                rows += answer.result()
-            except PlacewiseError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-            else:
-                print(f"{name} done", file=sys.stderr)
+            forms_of_it = answer.result()
+            if isinstance(forms_of_it, list):
+                rows += forms_of_it
+            said = "done" if isinstance(forms_of_it, list) else forms_of_it
+            print(f"{name}: {said}", file=sys.stderr)
     found = [asdict(row) for row in rows]
     file.write_text(json.dumps({"machine": machine, "gains": found}, indent=1) + "\n")
 
@@ -266,7 +266,7 @@ def measure_all(
     # Several compile and execute side by side, and one at a time has the GPU. Each in a process of
     # its own: a fault in a kernel spoils the process's CUDA context.
     with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
-        asked = [pool.submit(_tried, gains, machine, device, options) for gains in groups]
+        asked = [pool.submit(_said, measured, gains, machine, device, options) for gains in groups]
         for gains, answer in zip(groups, asked, strict=True):
             done = answer.result()
             if isinstance(done, str):
@@ -284,12 +284,10 @@ def measure_all(
     print(f"{sum(f.holds for f in right)} of {len(right)} gains in the predicted interval")
 
 
-def _tried(
-    gains: Sequence[PredictedGain], machine: str, ordinal: int, options: Options
-) -> Measurement | str | None:
-    """What ``measured`` returns, why it could not, or None without a GPU."""
+def _said(work: Callable[..., T], *arguments: Any) -> T | str | None:
+    """What ``work`` returns, what its error says, or None without a GPU."""
     try:
-        return measured(gains, machine, ordinal, options)
+        return work(*arguments)
     except DeviceError:
         return None
     except PlacewiseError as error:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 class PlacewiseError(Exception):
@@ -21,9 +22,23 @@ class PlacewiseError(Exception):
         self.where = where
         self.hint = hint
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses have constructors of their own, which pickling would call with the message.
+        return _restored, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+def _restored(
+    kind: type[PlacewiseError], arguments: tuple[Any, ...], fields: dict[str, Any]
+) -> PlacewiseError:
+    """An error that comes from another process."""
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(fields)
+    return error
 
 
 class CaseError(PlacewiseError):
