@@ -3,7 +3,7 @@
 ``python -m benchmarks.gpu.bundled MEASURED MACHINE OUT`` predicts every case of ``MEASURED``, what
 ``benchmarks.gpu`` left, in its present placement, with warm caches and at the clock that was
 measured at. The figures go to ``OUT``. Needs no GPU. The measured kernels were compiled on the
-GPU's machine, perhaps by another version of the compiler.
+GPU's machine; ``--nvrtc`` names the compiler if it was another version than the installed one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Workers
+from benchmarks.gpu.files import (
+    FiguresFile,
+    MachineName,
+    MeasuredFile,
+    Nvrtc,
+    Workers,
+    compiled_by,
+)
 from benchmarks.results import Figure
-from placewise import predict_time
+from placewise import load_case, predict_time
+from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 L2 = "warm"
 app = typer.Typer(add_completion=False)
@@ -42,13 +51,14 @@ class Timed:
         return self.predicted_ms / self.measured_ms
 
 
-def timed(measurement: dict[str, Any], machine: str) -> Timed:
+def timed(measurement: dict[str, Any], machine: str, nvrtc: str) -> Timed:
     """Predict the case of ``measurement``, an entry of a file of ``benchmarks.gpu``."""
     # The first record is that of the present placement.
     timings = measurement["records"][0]["timings"]
     measured_ms = next(t["median_ms"] for t in timings if t["l2"] == L2)
     clock = measurement["device"]["clocks_before"]["sm_mhz"]
-    found = predict_time(measurement["case"], machine, clock=clock, caches=L2)
+    case = compiled_by(load_case(measurement["case"]), nvrtc)
+    found = predict_time(case, machine, clock=clock, caches=L2)
     return Timed(
         measurement["case"], measured_ms, found.milliseconds, found.range_ms, found.limited_by
     )
@@ -75,12 +85,16 @@ def figures(rows: list[Timed]) -> list[Figure]:
 
 @app.command()
 def main(
-    measured: MeasuredFile, machine: MachineName, out: FiguresFile, workers: Workers = 1
+    measured: MeasuredFile,
+    machine: MachineName,
+    out: FiguresFile,
+    workers: Workers = 1,
+    nvrtc: Nvrtc = DEFAULT_NVRTC,
 ) -> None:
     """Compare predictions with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]
     with ProcessPoolExecutor(workers) as pool:
-        rows = list(pool.map(timed, measurements, [machine] * len(measurements)))
+        rows = list(pool.map(timed, measurements, repeat(machine), repeat(nvrtc)))
     table = Table("case", "measured", "predicted", "ratio", "limited by", box=None)
     for row in rows:
         table.add_row(

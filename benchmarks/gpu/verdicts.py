@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Workers
+from benchmarks.gpu.files import (
+    FiguresFile,
+    MachineName,
+    MeasuredFile,
+    Nvrtc,
+    Workers,
+    compiled_by,
+)
 from benchmarks.results import Figure
 from placewise import advise, load_case
+from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 L2 = "flushed"
 """State of L2 that is looked at: what a kernel finds that runs after others."""
@@ -51,10 +60,10 @@ def _median(record: dict[str, Any]) -> float | None:
     return next((t["median_ms"] for t in record["timings"] if t["l2"] == L2), None)
 
 
-def verdict(measurement: dict[str, Any], machine: str) -> Verdict:
+def verdict(measurement: dict[str, Any], machine: str, nvrtc: str) -> Verdict:
     """Advice on the case of ``measurement``, an entry of a file of ``benchmarks.gpu``."""
     name = measurement["case"]
-    advice = advise(load_case(name), machine)
+    advice = advise(compiled_by(load_case(name), nvrtc), machine)
     present = advice.present.placement
     # Arrays that a kernel declares itself have spaces in the advice alone.
     arrays = [array for array, _ in measurement["records"][0]["placement"]]
@@ -108,14 +117,18 @@ def figures(verdicts: Sequence[Verdict]) -> list[Figure]:
 
 @app.command()
 def main(
-    measured: MeasuredFile, machine: MachineName, out: FiguresFile, workers: Workers = 1
+    measured: MeasuredFile,
+    machine: MachineName,
+    out: FiguresFile,
+    workers: Workers = 1,
+    nvrtc: Nvrtc = DEFAULT_NVRTC,
 ) -> None:
     """Compare advice with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]
     table = Table("case", "recommended", "predicted", "measured", "best measured", "by", box=None)
     found: list[Verdict] = []
     with ProcessPoolExecutor(workers) as pool:
-        for one in pool.map(verdict, measurements, [machine] * len(measurements)):
+        for one in pool.map(verdict, measurements, repeat(machine), repeat(nvrtc)):
             found.append(one)
             print(one, file=sys.stderr, flush=True)
             there = "not measured" if one.measured is None else f"{one.measured:.2f}"

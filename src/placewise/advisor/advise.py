@@ -21,6 +21,7 @@ from placewise.advisor.explain.notes import (
     bound_note,
     by_hand_note,
     carve_out_note,
+    compiler_note,
     range_note,
     time_notes,
 )
@@ -185,6 +186,7 @@ def advise(
             *prepared.notes,
             *members_in_words(prepared.case),
             *time_notes(present, options, machine),
+            *(compiler_note(prepared.kernel) if present.rerun is not None else ()),
             *range_note(candidates),
             *atomics_note(candidates, now),
             *hint_notes(options, present, machine),

@@ -17,12 +17,10 @@ from placewise.gpu.device import Device
 from placewise.gpu.measure import for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
 from placewise.gpu.timing import Options
-from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.check_launch import check_launch
-from placewise.kernel.frontends.nvrtc import compile_kernel
+from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.source import SourceView
-from placewise.kernel.view import analyse_source
 from placewise.machine import Machine
 from placewise.machine.device_machine import machine_for
 from placewise.rewriter.rewrite import rewrite
@@ -61,10 +59,8 @@ def measure_case(
         major = device.attribute("COMPUTE_CAPABILITY_MAJOR")
         minor = device.attribute("COMPUTE_CAPABILITY_MINOR")
     machine = machine or machine_for(name, (major, minor))
-    case = for_target(case, target)
-    view = analyse_source(case)
-    case = bind_names(case, view)
-    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    read = read_case(for_target(case, target))
+    case, kernel, view = read.case, read.kernel, read.view
     check_launch(case.launch, machine.limits, kernel.static_shared_bytes)
     execution = execute(kernel, case.launch, case.inputs)
     legality = legal_spaces(

@@ -2,6 +2,7 @@
 
 from placewise.kernel.toolchain.assembler import Assembly, assemble
 from placewise.kernel.toolchain.disassembler import disassemble
+from placewise.kernel.toolchain.nvcc import nvcc_version
 from placewise.kernel.toolchain.nvrtc_library import Compilation, NvrtcLibrary, nvrtc_library
 from placewise.kernel.toolchain.ptxas_log import Spills, spills_of
 from placewise.kernel.toolchain.wheels import DEFAULT_NVRTC, Target, Toolkit, toolkit
@@ -16,6 +17,7 @@ __all__ = [
     "Toolkit",
     "assemble",
     "disassemble",
+    "nvcc_version",
     "nvrtc_library",
     "spills_of",
     "toolkit",
