@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placewise.compiled_code import AHEAD, written_to
 from placewise.kernel.cases.case import Case
@@ -25,6 +26,8 @@ __global__ void add(const float *a, const int *index, float *sum, int n) {
     if (i < n) sum[i] = a[i] + a[index[i]];
 }
 """
+MANY = 12
+"""Arrays of a kernel whose placements are too many to try all."""
 
 
 def small_case() -> Case:
@@ -35,6 +38,23 @@ def small_case() -> Case:
     index = np.random.default_rng(1).integers(0, n, n, dtype=np.int32)
     a, total = np.ones(n, np.float32), np.zeros(n, np.float32)
     return make_case("add", SOURCE, [a, index, total, np.int32(n)], block=256, problem=n)
+
+
+def case_of_many_arrays() -> Case:
+    """A launch whose placements are searched by branch and bound: constant memory holds some of its
+    arrays, and which of them is the question."""
+    from placewise.kernel.cases.make_case import make_case
+
+    n = 4096
+    names = [f"a{k}" for k in range(MANY)]
+    added = " + ".join(f"{name}[{k + 1} * i % n]" for k, name in enumerate(names))
+    source = (
+        f"__global__ void sum({''.join(f'const float *{name}, ' for name in names)}float *s, int n)"
+        f" {{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) s[i] = {added}; }}"
+    )
+    given: list[NDArray[np.float32] | np.int32] = [np.ones(n, np.float32) for _ in names]
+    given += [np.zeros(n, np.float32), np.int32(n)]
+    return make_case("sum", source, given, block=256, problem=n)
 
 
 def call_each_function() -> None:
@@ -48,6 +68,7 @@ def call_each_function() -> None:
     case = small_case()
     for machine in MACHINES:
         advise(case, machine)
+    advise(case_of_many_arrays(), MACHINES[-1], finalists=1)
     lint(predict_counters(case, "T4", sizes=True).run)
     run_case(case, checker=Checker())
 
