@@ -121,8 +121,11 @@ def measured(
         # An array that the source itself declares moves alone.
         own = [(array, to) for array, _, to in moves if array not in given]
         form = Placement(tuple((a, to) for a, _, to in moves), gain.chunk, gain.buffers)
-        versions += [undo(read.case, read.view, *move) for move in own]
-        versions += [] if own else [rewrite(read.case, form, known, read.view)]
+        versions.append(
+            undo(read.case, read.view, *own[0])
+            if own
+            else rewrite(read.case, form, known, read.view)
+        )
     return measure(read.case, versions, ordinal=ordinal, options=options)
 
 
@@ -242,7 +245,7 @@ def agreement(pairs: Sequence[tuple[PredictedGain, float]]) -> list[Figure]:
                    f"of {len(some)}", "", True)
         )  # fmt: skip
     off = [abs(row.gain / gain - 1.0) for row, gain in pairs]
-    median = float(np.median(off))
+    median = float(np.median(off)) if off else float("nan")
     figures.append(
         Figure(f"median error of {len(off)} gains", median, "share", "at most 0.1", median <= 0.1)
     )
