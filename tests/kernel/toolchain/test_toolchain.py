@@ -11,6 +11,7 @@ from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel, compile_module, compiler_version
 from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import Target, assemble, disassemble, spills_of, toolkit, wheels
+from placewise.kernel.toolchain.nvcc import nvcc_toolkit, nvcc_version
 from placewise.kernel.toolchain.nvrtc_library import COMPILATIONS
 
 SOURCE = """\
@@ -68,7 +69,7 @@ def test_a_version_in_full_must_be_the_one_installed():
         SOURCE, "s.cu", "scale", CompileOptions(nvrtc=compiler_version())
     ).compiler == (compiler_version())
     with pytest.raises(CaseError) as caught:
-        compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(nvrtc="13.0"))
+        compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(nvrtc="13.99"))
     assert f"{compiler_version()} is installed" in caught.value.message
     with pytest.raises(CaseError, match=r"no NVRTC '10\.2'") as caught:
         compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(nvrtc="10.2"))
@@ -89,6 +90,53 @@ def test_another_version_of_a_release_lies_in_a_folder_of_its_own(tmp_path, monk
     toolkit.cache_clear()
     assert (found.version, found.nvrtc) == ("13.99", place)
     assert found.headers == installed.headers
+
+
+@pytest.fixture
+def nvcc(tmp_path, monkeypatch):
+    """A toolkit whose ``nvcc`` is on the path, as a script elsewhere, with the installed NVRTC."""
+    needs("13")
+    installed = toolkit("13")
+    home = tmp_path / "cuda-13.98"
+    for folder in ("bin", "lib64"):
+        (home / folder).mkdir(parents=True)
+    (home / "include").symlink_to(installed.headers[0])
+    for library in installed.nvrtc.parent.glob("libnvrtc*"):
+        (home / "lib64" / library.name).symlink_to(library)
+    script = tmp_path / "path" / "nvcc"
+    script.parent.mkdir()
+    script.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in --version) echo "Cuda compilation tools, release 13.98, V13.98.1";;\n'
+        f'*) echo "#$ _HERE_={home}/bin" >&2; echo "#$ TOP={home}/bin/.." >&2;; esac\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    caches = (nvcc_version, nvcc_toolkit, toolkit)
+    for one in caches:
+        one.cache_clear()
+    yield home
+    for one in caches:
+        one.cache_clear()
+
+
+def test_the_toolkit_of_the_nvcc_on_the_path_can_be_asked_for(nvcc):
+    found = toolkit("13.98")
+    assert (found.version, found.nvrtc) == ("13.98", nvcc / "lib64" / "libnvrtc.so.13")
+    assert found.headers == (nvcc / "include", nvcc / "include" / "cccl")
+    assert found.ptxas is None
+    assert compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(nvrtc="13.98")).cubin
+
+
+def test_a_toolkit_without_nvrtc_is_no_version_that_is_installed(nvcc):
+    for library in (nvcc / "lib64").iterdir():
+        library.unlink()
+    with pytest.raises(CaseError, match=r"13\.98 is asked for"):
+        toolkit("13.98")
+
+
+def test_the_installed_version_goes_before_the_toolkits(nvcc):
+    assert nvcc not in toolkit("13").nvrtc.parents
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80"])

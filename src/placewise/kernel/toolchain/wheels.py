@@ -2,6 +2,7 @@
 
 Registers, schedules and spills of a kernel change with the compiler's version, so the version is
 part of a target. Each comes as wheels of its own; their layouts are those of the wheels named here.
+The version of a CUDA toolkit whose nvcc is on the path can be asked for, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from placewise.errors import CaseError
+from placewise.kernel.toolchain.nvcc import nvcc_toolkit, nvcc_version
 
 DEFAULT_NVRTC = "13"
 """The release that Placewise depends on, in whichever version is installed."""
@@ -111,8 +113,8 @@ _RELEASES = {
 def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
     """The installed release that ``nvrtc`` (``13``, ``12.9`` …) asks for.
 
-    A version that is not the installed one may lie in a folder of its own (:func:`_beside`); it
-    reads the headers of the installed one.
+    A version that is not the installed one may be that of the toolkit on the path, or lie in a
+    folder of its own (:func:`_beside`); then it reads the headers of the installed one.
     Raises CaseError for a release that is not known, not installed, or there in another version.
     """
     release = _RELEASES.get(nvrtc.split(".")[0])
@@ -121,10 +123,13 @@ def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
             f"no NVRTC '{nvrtc}' is known", where="nvrtc", hint="there are 13, 12.9 and 11.8"
         )
     installed = _version(release.nvrtc.distribution)
+    fits = installed and nvrtc.split(".") == installed.split(".")[: len(nvrtc.split("."))]
+    if not fits and (own := _of_nvcc(nvrtc, release)) is not None:
+        return own
     if installed is None:
         raise _missing(nvrtc, release, release.nvrtc)
     version = ".".join(installed.split(".")[:2])
-    if nvrtc.split(".") != installed.split(".")[: len(nvrtc.split("."))]:
+    if not fits:
         beside = _beside(nvrtc)
         if (beside / release.nvrtc.path).exists():
             return Toolkit(
@@ -148,6 +153,27 @@ def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
         flags=release.flags,
         ptxas=_located(nvrtc, release, ptxas) if ptxas else None,
     )
+
+
+def _of_nvcc(nvrtc: str, release: _Release) -> Toolkit | None:
+    """The toolkit of the nvcc on the path, if it is the version that is asked for and has NVRTC."""
+    home = nvcc_toolkit() if nvcc_version() == nvrtc else None
+    if home is None:
+        return None
+    name = Path(release.nvrtc.path).name
+    libraries = [home / folder / name for folder in ("lib64", "targets/x86_64-linux/lib", "lib")]
+    headers = [home / folder for folder in ("include", "include/cccl")]
+    ptxas = home / "bin" / "ptxas"
+    for library in libraries:
+        if library.exists():
+            return Toolkit(
+                version=nvrtc,
+                nvrtc=library,
+                headers=tuple(folder for folder in headers if folder.is_dir()),
+                flags=(),
+                ptxas=ptxas if ptxas.exists() else None,
+            )
+    return None
 
 
 def _beside(nvrtc: str) -> Path:
