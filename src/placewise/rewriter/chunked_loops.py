@@ -296,46 +296,39 @@ def _part(loop: ChunkLoop, iterations: int, flag: str | None, at: str, render: R
     kind = f"{loop.variable_type} " if loop.variable_type else ""
     start = f"{kind}{variable} = {first}"
     condition = render(*loop.condition)
-    whole = [*_unroll(loop, iterations), *_counted(loop, span, at, start, step, body)]
+    inner = body[1:-1].strip() if body.startswith("{") else body
+    whole = [*_unroll(loop, iterations), *_counted(loop, span, at, start, step, inner)]
     if loop.constant_trips is not None and loop.constant_trips % iterations == 0:
-        return [f"if ({flag}) {{", *(f"    {line}" for line in whole), "}"] if flag else whole
+        return _in_braces(f"if ({flag})", whole) if flag else whole
     if len(body) > _TWICE:
-        lines = [
-            f"for ({start}; ({condition}) && {variable} < {first} + {span}; {step})",
-            f"    {body}",
-        ]
-        return [f"if ({flag})", *(f"    {line}" for line in lines)] if flag else lines
+        ends = f"({condition}) && {variable} < {first} + {span}"
+        lines = _in_braces(f"for ({start}; {ends}; {step})", [inner])
+        return _in_braces(f"if ({flag})", lines) if flag else lines
     last = f"{first} + {(iterations - 1) * loop.stride}"
     is_whole = " && ".join(f"{last} < {end}" for end in loop.end_texts)
     if flag:
-        is_whole, otherwise = f"{flag} && {is_whole}", f"}} else if ({flag}) {{"
+        is_whole, otherwise = f"{flag} && {is_whole}", f"}} else if ({flag})"
     else:
-        otherwise = "} else {"
-    return [
-        f"if ({is_whole}) {{",
-        *(f"    {line}" for line in whole),
-        otherwise,
-        f"    for ({start}; {condition}; {step})",
-        f"        {body}",
-        "}",
-    ]
+        otherwise = "} else"
+    rest = _in_braces(f"for ({start}; {condition}; {step})", [inner])
+    return [*_in_braces(f"if ({is_whole})", whole)[:-1], *_in_braces(otherwise, rest)]
 
 
-def _counted(loop: ChunkLoop, span: int, at: str, start: str, step: str, body: str) -> list[str]:
+def _in_braces(head: str, lines: list[str]) -> list[str]:
+    return [f"{head} {{", *(f"    {line}" for line in lines), "}"]
+
+
+def _counted(loop: ChunkLoop, span: int, at: str, start: str, step: str, inner: str) -> list[str]:
     """The loop over a whole chunk. A loop that declares its variable counts from 0: all compilers
     then see that several elements of a tile lie in one aligned word, and load them at once. Of
     ``k - k_chunk`` NVRTC 13.5 sees it, 12.9 and 13.0 do not."""
     variable, first = loop.variable, loop.first_name
     if not loop.variable_type:
-        return [f"for ({start}; {variable} < {first} + {span}; {step})", f"    {body}"]
-    inner = body[1:-1].strip() if body.startswith("{") else body
+        end = f"{variable} < {first} + {span}"
+        return _in_braces(f"for ({start}; {end}; {step})", [inner])
     count = f"{at}++" if loop.stride == 1 else f"{at} += {loop.stride}"
-    return [
-        f"for (int {at} = 0; {at} < {span}; {count}) {{",
-        f"    {loop.variable_type} {variable} = {first} + {at};",
-        f"    {inner}",
-        "}",
-    ]
+    own = f"{loop.variable_type} {variable} = {first} + {at};"
+    return _in_braces(f"for (int {at} = 0; {at} < {span}; {count})", [own, inner])
 
 
 def _unroll(loop: ChunkLoop, iterations: int) -> list[str]:
