@@ -65,10 +65,13 @@ def compiler_note(kernel: Kernel) -> tuple[str, ...]:
     own = nvcc_version()
     if own == made:
         return ()
-    whose = f"nvcc on this machine is {own}" if own else "yours may be another version"
+    if own is None:
+        whose, version = "if you build with another version", "12.9, for example,"
+    else:
+        whose, version = f"nvcc on this machine is {own}", own
     return (
-        f"timed was the code that NVRTC {made} makes; {whose}, whose code may differ, and with it "
-        f"the fastest form: --nvrtc {own or '12.9'} takes that one",
+        f"times are of code by NVRTC {made}; {whose}, its code may differ, and with it the fastest "
+        f"form: --nvrtc {version} advises for that one",
     )
 
 
