@@ -19,17 +19,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gpu.files import (
-    FiguresFile,
-    MachineName,
-    MeasuredFile,
-    Nvrtc,
-    Workers,
-    compiled_by,
-)
+from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Nvrtc, Workers
 from benchmarks.results import Figure
-from placewise import load_case, predict_time
-from placewise.kernel.toolchain import DEFAULT_NVRTC
+from placewise import predict_time
 
 L2 = "warm"
 app = typer.Typer(add_completion=False)
@@ -51,14 +43,13 @@ class Timed:
         return self.predicted_ms / self.measured_ms
 
 
-def timed(measurement: dict[str, Any], machine: str, nvrtc: str) -> Timed:
+def timed(measurement: dict[str, Any], machine: str, nvrtc: str | None) -> Timed:
     """Predict the case of ``measurement``, an entry of a file of ``benchmarks.gpu``."""
     # The first record is that of the present placement.
     timings = measurement["records"][0]["timings"]
     measured_ms = next(t["median_ms"] for t in timings if t["l2"] == L2)
     clock = measurement["device"]["clocks_before"]["sm_mhz"]
-    case = compiled_by(load_case(measurement["case"]), nvrtc)
-    found = predict_time(case, machine, clock=clock, caches=L2)
+    found = predict_time(measurement["case"], machine, nvrtc=nvrtc, clock=clock, caches=L2)
     return Timed(
         measurement["case"], measured_ms, found.milliseconds, found.range_ms, found.limited_by
     )
@@ -89,7 +80,7 @@ def main(
     machine: MachineName,
     out: FiguresFile,
     workers: Workers = 1,
-    nvrtc: Nvrtc = DEFAULT_NVRTC,
+    nvrtc: Nvrtc = None,
 ) -> None:
     """Compare predictions with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from benchmarks.gpu.files import NO_GPU, Nvrtc, Workers, compiled_by, dated
+from benchmarks.gpu.files import L2_OF_ADVICE, NO_GPU, Nvrtc, Workers, dated
 from benchmarks.placement.beginners import BEGINNERS
 from benchmarks.results import Figure
 from placewise import advise, load_machine
@@ -32,7 +32,6 @@ from placewise.errors import PlacewiseError
 from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord, measure
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import read_case
-from placewise.kernel.toolchain import DEFAULT_NVRTC
 from placewise.rewriter import rewrite
 from placewise.rewriter.undone import undo
 from placewise.space import Placement
@@ -40,12 +39,9 @@ from placewise.space import Placement
 OPTIONS = Options(time_limit_s=12.0)
 FORMS = 6
 """Forms of a kernel that are measured."""
-L2 = "flushed"
-"""State of L2 that predictions are compared in: what a kernel finds that runs after others."""
 SAME = 0.02
 """Times that differ by less are the same."""
 ONCE = Options(warmup=0, repeats=1, l2=())
-T = TypeVar("T")
 app = typer.Typer(add_completion=False)
 
 
@@ -80,10 +76,10 @@ def named_case(kernel: str) -> Case:
 
 
 def predicted(
-    kernel: str, machine: str, most: int = FORMS, nvrtc: str = DEFAULT_NVRTC
+    kernel: str, machine: str, most: int = FORMS, nvrtc: str | None = None
 ) -> list[PredictedGain]:
     """The ``most`` best proven forms of ``kernel``, the recommended one first, if there is one."""
-    advice = advise(compiled_by(named_case(kernel), nvrtc), machine)
+    advice = advise(named_case(kernel), machine, nvrtc=nvrtc)
     proven = [o for o in advice.options if o.proven and o.rerun is not None]
     first = [advice.recommended] if advice.recommended else []
     chosen = [*first, *(o for o in proven if o not in first)][:most]
@@ -183,21 +179,23 @@ def predict(
     ] = None,
     forms: Annotated[int, typer.Option(help="Most forms of a kernel.")] = FORMS,
     workers: Workers = 1,
-    nvrtc: Nvrtc = DEFAULT_NVRTC,
+    nvrtc: Nvrtc = None,
 ) -> None:
     """Ask for advice on each kernel and keep what is predicted."""
     names = kernel or list(dict.fromkeys([*(b.name for b in BEGINNERS), *case_names()]))
     rows: list[PredictedGain] = []
     with ProcessPoolExecutor(workers) as pool:
-        asked = [pool.submit(_said, predicted, name, machine, forms, nvrtc) for name in names]
+        asked = [pool.submit(predicted, name, machine, forms, nvrtc) for name in names]
         for name, answer in zip(names, asked, strict=True):
-            forms_of_it = answer.result()
-            if isinstance(forms_of_it, list):
-                rows += forms_of_it
-            said = "done" if isinstance(forms_of_it, list) else forms_of_it
-            print(f"{name}: {said}", file=sys.stderr)
+            try:
+                rows += answer.result()
+            except PlacewiseError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+            else:
+                print(f"{name} done", file=sys.stderr)
     found = [asdict(row) for row in rows]
-    file.write_text(json.dumps({"machine": machine, "gains": found}, indent=1) + "\n")
+    document = {"machine": machine, "nvrtc": nvrtc, "gains": found}
+    file.write_text(json.dumps(document, indent=1) + "\n")
 
 
 @app.command()
@@ -210,9 +208,9 @@ def compare(
     _, rows = read_predictions(file)
     known = {f["figure"]: f for f in json.loads(measured_file.read_text())["figures"]}
     pairs = [
-        (row, float(known[f"{row.kernel}: {row.moves}: L2 {L2}"]["value"]))
+        (row, float(known[f"{row.kernel}: {row.moves}: L2 {L2_OF_ADVICE}"]["value"]))
         for row in rows
-        if f"{row.kernel}: {row.moves}: L2 {L2}" in known
+        if f"{row.kernel}: {row.moves}: L2 {L2_OF_ADVICE}" in known
     ]
     found = agreement(pairs)
     out.write_text(json.dumps([asdict(f) for f in found], indent=1) + "\n")
@@ -283,32 +281,25 @@ def measure_all(
     # Several compile and execute side by side, and one at a time has the GPU. Each in a process of
     # its own: a fault in a kernel spoils the process's CUDA context.
     with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
-        asked = [pool.submit(_said, measured, gains, machine, device, options) for gains in groups]
+        asked = [pool.submit(measured, gains, machine, device, options) for gains in groups]
         for gains, answer in zip(groups, asked, strict=True):
-            done = answer.result()
-            if isinstance(done, str):
-                found.append(Figure(f"{gains[0].kernel}: measured", done, "", "measured", False))
-            elif done is None:
+            try:
+                done = answer.result()
+            except DeviceError as error:
                 pool.shutdown(cancel_futures=True)
-                print("benchmarks/gpu: no GPU, or it was lost", file=sys.stderr)
-                raise typer.Exit(NO_GPU)
-            elif not once:
+                print(f"benchmarks/gpu: {error.message}", file=sys.stderr)
+                raise typer.Exit(NO_GPU) from None
+            except PlacewiseError as error:
+                name = f"{gains[0].kernel}: measured"
+                found.append(Figure(name, str(error), "", "measured", False))
+                continue
+            if not once:
                 present, *forms = done.records
                 for gain, form in zip(gains, forms, strict=False):
                     found += figures(gain, present, form)
                 _write(folder, done, found)
     right = [f for f in found if f.unit == "times as fast"]
     print(f"{sum(f.holds for f in right)} of {len(right)} gains in the predicted interval")
-
-
-def _said(work: Callable[..., T], *arguments: Any) -> T | str | None:
-    """What ``work`` returns, what its error says, or None without a GPU."""
-    try:
-        return work(*arguments)
-    except DeviceError:
-        return None
-    except PlacewiseError as error:
-        return str(error)
 
 
 def _write(folder: Path, last: Measurement, found: Sequence[Figure]) -> None:

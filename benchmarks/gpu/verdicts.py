@@ -22,19 +22,16 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.gpu.files import (
+    L2_OF_ADVICE,
     FiguresFile,
     MachineName,
     MeasuredFile,
     Nvrtc,
     Workers,
-    compiled_by,
 )
 from benchmarks.results import Figure
 from placewise import advise, load_case
-from placewise.kernel.toolchain import DEFAULT_NVRTC
 
-L2 = "flushed"
-"""State of L2 that is looked at: what a kernel finds that runs after others."""
 FEWEST = 0.02
 """Gain from which a measured placement counts as faster."""
 app = typer.Typer(add_completion=False)
@@ -57,13 +54,13 @@ class Verdict:
 
 
 def _median(record: dict[str, Any]) -> float | None:
-    return next((t["median_ms"] for t in record["timings"] if t["l2"] == L2), None)
+    return next((t["median_ms"] for t in record["timings"] if t["l2"] == L2_OF_ADVICE), None)
 
 
-def verdict(measurement: dict[str, Any], machine: str, nvrtc: str) -> Verdict:
+def verdict(measurement: dict[str, Any], machine: str, nvrtc: str | None) -> Verdict:
     """Advice on the case of ``measurement``, an entry of a file of ``benchmarks.gpu``."""
     name = measurement["case"]
-    advice = advise(compiled_by(load_case(name), nvrtc), machine)
+    advice = advise(load_case(name), machine, nvrtc=nvrtc)
     present = advice.present.placement
     # Arrays that a kernel declares itself have spaces in the advice alone.
     arrays = [array for array, _ in measurement["records"][0]["placement"]]
@@ -121,7 +118,7 @@ def main(
     machine: MachineName,
     out: FiguresFile,
     workers: Workers = 1,
-    nvrtc: Nvrtc = DEFAULT_NVRTC,
+    nvrtc: Nvrtc = None,
 ) -> None:
     """Compare advice with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copyreg
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,21 +25,11 @@ class PlacewiseError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses have constructors of their own, which pickling would call with the message.
-        return _restored, (type(self), self.args, self.__dict__)
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\n  hint: {self.hint}" if self.hint else text
-
-
-def _restored(
-    kind: type[PlacewiseError], arguments: tuple[Any, ...], fields: dict[str, Any]
-) -> PlacewiseError:
-    """An error that comes from another process."""
-    error = kind.__new__(kind, *arguments)
-    error.args = arguments
-    error.__dict__.update(fields)
-    return error
 
 
 class CaseError(PlacewiseError):
