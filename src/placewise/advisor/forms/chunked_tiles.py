@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from placewise.advisor.finalists import AS_GOOD
 from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
-from placewise.advisor.forms.write_form import Form, write_form
+from placewise.advisor.forms.write_form import Form, write_forms
 from placewise.advisor.prepare import Prepared
 from placewise.errors import UnsupportedError
 from placewise.progress import Progress
@@ -98,13 +98,11 @@ def _timed(
     placements: Sequence[Placement], prepared: Prepared, present: Timed, progress: Progress
 ) -> list[TimedForm]:
     """The forms of ``placements`` that can be written, compiled and timed."""
+    forms = write_forms(prepared, placements, present, progress)
 
     def one(placement: Placement) -> TimedForm | None:
-        try:
-            form = write_form(prepared, placement.moved_part(prepared.legality.present))
-        except UnsupportedError:
-            return None
-        if form.kernel is None:
+        form = forms[placement]
+        if isinstance(form, UnsupportedError) or form.kernel is None:
             return None
         timed = time_form(
             form.kernel,

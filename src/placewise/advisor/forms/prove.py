@@ -13,7 +13,7 @@ from placewise.advisor.forms.chunked_tiles import TimedForm
 from placewise.advisor.forms.same_code import is_same_launch
 from placewise.advisor.forms.timing import ratio_of_times, time_form
 from placewise.advisor.forms.verify import verify
-from placewise.advisor.forms.write_form import write_form
+from placewise.advisor.forms.write_form import Form, write_forms
 from placewise.advisor.prepare import Prepared
 from placewise.errors import UnsupportedError
 from placewise.progress import Progress
@@ -31,10 +31,17 @@ def prove(
     """Rewrite, run and time the options at the positions ``chosen``, and replace them by the
     results. Forms in ``known`` are written and timed already, so this is not done again."""
 
-    def proven(at: int) -> Option:
-        return _proven(options[at], prepared, present, known.get(options[at].placement))
+    placements = [options[at].placement for at in chosen]
+    unwritten = [placement for placement in placements if placement not in known]
+    forms = write_forms(prepared, unwritten, present.timed, progress)
 
-    step = "rewriting, verifying and timing"
+    def proven(at: int) -> Option:
+        placement = options[at].placement
+        timed = known.get(placement)
+        form = timed.form if timed else forms[placement]
+        return _proven(options[at], form, prepared, present, timed)
+
+    step = "verifying and timing"
     progress(step, 0, len(chosen))
     for done, (at, option) in enumerate(tried(chosen, proven, prepared, present.timed), start=1):
         progress(step, done, len(chosen))
@@ -42,13 +49,16 @@ def prove(
     options[:] = _compared_alike(options, prepared, present)
 
 
-def _proven(option: Option, prepared: Prepared, present: Option, known: TimedForm | None) -> Option:
-    try:
-        moves = option.placement.moved_part(prepared.legality.present)
-        form = known.form if known else write_form(prepared, moves)
-    except UnsupportedError as error:
+def _proven(
+    option: Option,
+    form: Form | UnsupportedError,
+    prepared: Prepared,
+    present: Option,
+    known: TimedForm | None,
+) -> Option:
+    if isinstance(form, UnsupportedError):
         # One placement that cannot be written out must not cost the user the advice on all others.
-        found = Verification(False, f"cannot be written: {error.message}", ())
+        found = Verification(False, f"cannot be written: {form.message}", ())
         return replace(option, verification=found)
     rewritten, kernel = form.rewritten, form.kernel
     if kernel is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placewise.advisor.advice import Option
+from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.timing import ratio_of_times, time_form
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.prepare import Prepared
@@ -23,6 +24,7 @@ from placewise.space import Placement, Way
 
 _MOST = 4
 """Arrays of a kernel that are tried."""
+_STEP = "trying its own arrays in global memory"
 
 
 def own_arrays(view: SourceView, machine: Machine) -> dict[str, str]:
@@ -53,36 +55,46 @@ def with_undone(
     machine = prepared.machine
     if prepared.case.language is not Language.CUDA or present.rerun is None:
         return present, []
-    found: list[Option] = []
-    moved: dict[str, str] = {}
-    for name, space in list(own_arrays(prepared.view, machine).items())[:_MOST]:
-        try:
-            rewritten = undo(prepared.case, prepared.view, name, global_space(machine))
-            kernel = compile_case(rewritten.case)
-        except PlacewiseError:
-            continue
-        progress("rewriting, verifying and timing", len(found), len(found) + 1)
-        verification = verify(rewritten, prepared.case, prepared.execution, kernel)
-        timed = time_form(
-            kernel, rewritten.case, machine, like=present.timed, corrected=prepared.corrected
-        )
-        rerun = ratio_of_times(timed, present.timed)
-        if not verification.identical or rerun is None:
-            continue
-        moved[name] = space
-        found.append(
-            Option(
-                placement=Placement((*present.placement.spaces, *rewritten.placement.spaces)),
-                prediction=present.prediction,
-                traffic=present.traffic,
-                measured_ms=present.measured_ms,
-                rewritten=rewritten,
-                verification=verification,
-                timed=timed,
-                beside=present.timed,
-                rerun=rerun,
-            )
-        )
-    spaces = (*present.placement.spaces, *moved.items())
-    placement = replace(present.placement, spaces=spaces)
-    return replace(present, placement=placement), found
+    own = list(own_arrays(prepared.view, machine).items())[:_MOST]
+
+    def one(array: tuple[str, str]) -> Option | None:
+        return _undone(array[0], prepared, present)
+
+    progress(_STEP, 0, len(own))
+    found: dict[tuple[str, str], Option | None] = dict.fromkeys(own)
+    for done, (array, option) in enumerate(tried(own, one, prepared, present.timed), start=1):
+        progress(_STEP, done, len(own))
+        found[array] = option
+    moved = [array for array, option in found.items() if option is not None]
+    placement = replace(present.placement, spaces=(*present.placement.spaces, *moved))
+    options = [option for option in found.values() if option is not None]
+    return replace(present, placement=placement), options
+
+
+def _undone(array: str, prepared: Prepared, present: Option) -> Option | None:
+    """The form with the source's own ``array`` in global memory; None where it cannot be written,
+    proven or timed."""
+    machine = prepared.machine
+    try:
+        rewritten = undo(prepared.case, prepared.view, array, global_space(machine))
+        kernel = compile_case(rewritten.case)
+    except PlacewiseError:
+        return None
+    verification = verify(rewritten, prepared.case, prepared.execution, kernel)
+    timed = time_form(
+        kernel, rewritten.case, machine, like=present.timed, corrected=prepared.corrected
+    )
+    rerun = ratio_of_times(timed, present.timed)
+    if not verification.identical or rerun is None:
+        return None
+    return Option(
+        placement=Placement((*present.placement.spaces, *rewritten.placement.spaces)),
+        prediction=present.prediction,
+        traffic=present.traffic,
+        measured_ms=present.measured_ms,
+        rewritten=rewritten,
+        verification=verification,
+        timed=timed,
+        beside=present.timed,
+        rerun=rerun,
+    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placewise.advisor.advice import Option
+from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.carve_out import with_carve_out
+from placewise.advisor.forms.timing import Timed
 from placewise.advisor.prepare import Prepared
 from placewise.errors import CompileError, PlacewiseError, UnsupportedError
+from placewise.kernel.binary.disassemble_ahead import disassemble_ahead
 from placewise.kernel.cases.case import Language
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
+from placewise.progress import Progress
 from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.ptx_loads import is_written_in_ptx, rewrite_loads
 from placewise.space import Placement
@@ -41,6 +46,32 @@ def writable(options: list[Option], prepared: Prepared) -> list[int]:
         if all(to in known for _, _, to in option.placement.moved(present))
     ]
     return able or list(range(len(options)))
+
+
+def write_forms(
+    prepared: Prepared,
+    placements: Sequence[Placement],
+    present: Timed | None,
+    progress: Progress,
+) -> dict[Placement, Form | UnsupportedError]:
+    """The kernel written with each of ``placements``, or why it cannot be, by as many processes as
+    ``prepared`` says. The machine code of all is disassembled together."""
+
+    def one(placement: Placement) -> Form | UnsupportedError:
+        try:
+            return write_form(prepared, placement.moved_part(prepared.legality.present))
+        except UnsupportedError as error:
+            return error
+
+    step = "rewriting and compiling"
+    progress(step, 0, len(placements))
+    found: dict[Placement, Form | UnsupportedError] = {}
+    for done, (placement, form) in enumerate(tried(placements, one, prepared, present), start=1):
+        progress(step, done, len(placements))
+        found[placement] = form
+    kernels = (form.kernel for form in found.values() if isinstance(form, Form))
+    disassemble_ahead(kernel for kernel in kernels if kernel is not None)
+    return found
 
 
 def write_form(prepared: Prepared, placement: Placement) -> Form:

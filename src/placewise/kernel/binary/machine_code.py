@@ -18,6 +18,8 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import Spills, disassemble
 
 _REMEMBERED = 32
+LISTED = ("-c", "-json")
+"""What nvdisasm is asked for: the instructions alone, as JSON."""
 OLDEST_DISASSEMBLED = 70
 """Oldest target whose machine code is read: Volta's, which nvdisasm reads as Turing's."""
 
@@ -59,7 +61,7 @@ def listing_of(cubin: bytes, entry: str) -> Listing:
 
     Raises CompileError where it cannot be read, UnsupportedError for an operand of unknown form.
     """
-    instructions = disassemble(cubin, ("-c", "-json"))
+    instructions = disassemble(cubin, LISTED)
     places = source_places(cubin, entry)
     return read_listing(entry, read_cubin(cubin, entry).code, instructions, places)
 
@@ -76,7 +78,7 @@ def machine_code(kernel: Kernel) -> MachineCode:
     facts = read_cubin(kernel.cubin, kernel.entry)
     if facts.target < OLDEST_DISASSEMBLED:
         return MachineCode(kernel, facts, kernel.spills, None, {})
-    instructions = disassemble(kernel.cubin, ("-c", "-json"))
+    instructions = disassemble(kernel.cubin, LISTED)
     return MachineCode(
         kernel,
         facts,

@@ -1,7 +1,12 @@
 """NVIDIA's compilers as wheels: where they are, what each can do, and a thin interface to them."""
 
 from placewise.kernel.toolchain.assembler import Assembly, assemble
-from placewise.kernel.toolchain.disassembler import disassemble
+from placewise.kernel.toolchain.disassembler import (
+    disassemble,
+    disassemble_code,
+    is_disassembled,
+    keep_disassembled,
+)
 from placewise.kernel.toolchain.nvcc import nvcc_version
 from placewise.kernel.toolchain.nvrtc_library import Compilation, NvrtcLibrary, nvrtc_library
 from placewise.kernel.toolchain.ptxas_log import Spills, spills_of
@@ -17,6 +22,9 @@ __all__ = [
     "Toolkit",
     "assemble",
     "disassemble",
+    "disassemble_code",
+    "is_disassembled",
+    "keep_disassembled",
     "nvcc_version",
     "nvrtc_library",
     "spills_of",

@@ -20,7 +20,7 @@ _FLAGS = 0x30
 lowest and in the third byte."""
 _VOLTA = (70, 72)
 LISTINGS = DiskCache("listings", files=400)
-"""nvdisasm takes a quarter of a second, however small the kernel."""
+"""nvdisasm takes half a second, however small the kernel."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -29,22 +29,50 @@ def disassemble(cubin: bytes, flags: tuple[str, ...] = ("-c", "-hex")) -> str:
 
     Raises CompileError where nvdisasm is missing, refuses the file or does not end.
     """
-    program = nvdisasm()
-    key = key_of(importlib.metadata.version(_DISTRIBUTION), *flags, cubin)
-    kept = LISTINGS.read(key)
+    kept = LISTINGS.read(_key(cubin, flags))
     if kept is not None:
         return kept.decode()
+    output = _run(flags, _as_turing(cubin))
+    keep_disassembled(cubin, flags, output)
+    return output
+
+
+def disassemble_code(code: bytes, arch: str) -> str:
+    """What nvdisasm prints, as JSON, of instructions for ``arch``, such as ``"sm_90a"``, without
+    the file that they were in: targets of branches count from the first byte of ``code``.
+
+    Raises CompileError where nvdisasm is missing, refuses the code or does not end.
+    """
+    version = "75" if int("".join(filter(str.isdigit, arch))) in _VOLTA else arch[len("sm_") :]
+    return _run(("-b", f"SM{version}", "-json"), code)
+
+
+def is_disassembled(cubin: bytes, flags: tuple[str, ...]) -> bool:
+    """Whether :func:`disassemble` need not run nvdisasm for this."""
+    return LISTINGS.read(_key(cubin, flags)) is not None
+
+
+def keep_disassembled(cubin: bytes, flags: tuple[str, ...], output: str) -> None:
+    """Keep what nvdisasm prints of ``cubin`` with ``flags`` for :func:`disassemble`."""
+    LISTINGS.write(_key(cubin, flags), output.encode())
+
+
+def _key(cubin: bytes, flags: tuple[str, ...]) -> str:
+    nvdisasm()
+    return key_of(importlib.metadata.version(_DISTRIBUTION), *flags, cubin)
+
+
+def _run(flags: tuple[str, ...], contents: bytes) -> str:
     with tempfile.TemporaryDirectory(prefix="placewise-") as folder:
         path = Path(folder) / "kernel.cubin"
-        path.write_bytes(_as_turing(cubin))
-        done = run_tool(program, [*flags, str(path)])
+        path.write_bytes(contents)
+        done = run_tool(nvdisasm(), [*flags, str(path)])
     if done.status:
         reason = done.errors.replace(str(path), "the cubin").strip() or "no message"
         raise CompileError(
             f"nvdisasm refuses the machine code: {reason}",
             hint="it reads sm_70 and later" if "architecture" in reason else None,
         )
-    LISTINGS.write(key, done.output.encode())
     return done.output
 
 
