@@ -66,7 +66,11 @@ _LIMITS = {
 }
 
 _PIPE = {"lanes_per_cycle": ("width", "lanes/clk"), "latency_cycles": ("latency", "clk")}
-_INSTRUCTION = {**_PIPE, "lanes_per_cycle": ("rate", "lanes/clk")}
+_INSTRUCTION = {
+    **_PIPE,
+    "lanes_per_cycle": ("rate", "lanes/clk"),
+    "issue_cycles": ("issue", "clk"),
+}
 _TLB = {
     "page_bytes": ("page", "B"),
     "latency_cycles": ("latency", "clk"),

@@ -199,6 +199,9 @@ class InstructionTiming:
     """Opcode with the modifiers that matter, such as ``LDS.128``."""
     lanes_per_cycle: float | None = None
     latency_cycles: float | None = None
+    issue_cycles: float | None = None
+    """Cycles from when a scheduler issues it until it can issue another instruction of any warp; 1
+    where ``None``."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (setting, source) pairs."""
 

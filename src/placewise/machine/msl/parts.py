@@ -129,6 +129,7 @@ _KINDS: Mapping[str, Mapping[str, Kind]] = {
     "instruction": {
         "rate": Kind("lanes_per_cycle", lanes_per_cycle, "rate = 32 lanes/clk;"),
         "latency": Kind("latency_cycles", cycles, "latency = 5 clk;"),
+        "issue": Kind("issue_cycles", cycles, "issue = 2 clk;"),
     },
     "tlb": {
         "entries": Kind("entries", count, "entries = 16;"),

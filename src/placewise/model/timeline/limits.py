@@ -77,7 +77,7 @@ def issue_limits(
             if not times:
                 continue
             row = kind.rows[i.offset]
-            issue[i.offset] = issue.get(i.offset, 0.0) + times / per_sm
+            issue[i.offset] = issue.get(i.offset, 0.0) + times * row.issue / per_sm
             own = pipes.setdefault(machine.pipes[row.pipe].name, {})
             cycles = times * (row.passes / sms if row.server else row.busy / per_sm)
             own[i.offset] = own.get(i.offset, 0.0) + cycles

@@ -89,6 +89,8 @@ class Row(NamedTuple):
     copies: int = 0
     """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
     :data:`AWAIT_COPIES`; 0: nothing."""
+    issue: float = 1.0
+    """Cycles until its partition can issue another instruction, whichever warp's."""
 
 
 COLUMNS = Row._fields
@@ -224,6 +226,8 @@ class _Unit(NamedTuple):
     width: float
     """Lanes that it takes in a cycle."""
     latency: float
+    issue: float
+    """Cycles until the partition can issue another instruction."""
 
 
 def _unit(i: Instruction, machine: Machine) -> _Unit:
@@ -231,7 +235,8 @@ def _unit(i: Instruction, machine: Machine) -> _Unit:
     timing = timing_of(machine, i.opcode)
     width = (timing and timing.lanes_per_cycle) or pipe.lanes_per_cycle or WARP
     latency = (timing and timing.latency_cycles) or pipe.latency_cycles or 0.0
-    return _Unit(machine.pipes.index(pipe), pipe.name, width, latency)
+    issue = (timing and timing.issue_cycles) or 1.0
+    return _Unit(machine.pipes.index(pipe), pipe.name, width, latency, issue)
 
 
 def _row(
@@ -243,15 +248,16 @@ def _row(
     read = -1 if c.read_barrier is None else c.read_barrier
     if unit is None:
         return Row(0, 1, 0, 0, 0, 0, c.stall, write, read, waits, barrier, 0, 0, 0, 0)
-    number, name, width, latency = unit
+    number, name, width, latency, issue = unit
     if name not in (LOAD_STORE, TEXTURE):
         # A load from constant memory takes a cycle for each different address of its lanes.
         turns = max(1.0, reach.passes) if reach else 1.0
         busy = WARP / (width / partitions(machine)) * turns
         latency += busy * (1.0 - 1.0 / turns) + (reach.farther if reach else 0.0)
         return Row(
-            number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0
-        )
+            number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0,
+            issue=issue,
+        )  # fmt: skip
     server = 1 if name == LOAD_STORE else 2
     least = WARP / width
     kind = group(i.opcode)
@@ -265,7 +271,7 @@ def _row(
         (result or latency) * reach.active,
         READ_CYCLES * reach.active, c.stall, write, read, waits,
         barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, farther=reach.farther,
-        l1_passes=in_l1 * reach.active if name == TEXTURE else 0.0,
+        l1_passes=in_l1 * reach.active if name == TEXTURE else 0.0, issue=issue,
     )  # fmt: skip
 
 

@@ -29,8 +29,8 @@ from placewise.model.timeline.schedule import AWAIT_COPIES, COLUMNS, COMMIT_COPI
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
 _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
-_LINE, _FARTHER, _L1_PASSES, _COPIES = range(15, 19)
-assert len(COLUMNS) == 19
+_LINE, _FARTHER, _L1_PASSES, _COPIES, _ISSUE = range(15, 20)
+assert len(COLUMNS) == 20
 
 PIPES = 32
 """Most pipes of an SM partition."""
@@ -148,6 +148,7 @@ def run(
     server = np.zeros((sms, SERVERS + 1))
     # A partition cannot issue before `soon`: its own instructions, barriers and new blocks set it.
     soon = np.zeros(partitions)
+    issuing = np.zeros(partitions)
     held = np.full((partitions, max(1, pace.code_lines)), -1, np.int64)
     in_line = np.full(slots, -1, np.int64)
     drained = np.zeros(sms * resident)
@@ -188,6 +189,9 @@ def run(
         for p in range(partitions):
             if soon[p] > now:
                 soonest = min(soonest, soon[p])
+                continue
+            if issuing[p] >= now + 1.0:
+                soonest = min(soonest, np.floor(issuing[p]))
                 continue
             best = -1
             oldest = np.int64(1) << 60
@@ -235,6 +239,7 @@ def run(
                 issues[recorded, 9] = max(ready[s], open_at)
                 issues[recorded, 10] = now
                 recorded += 1
+            issuing[p] = max(now, issuing[p]) + table[row, _ISSUE]
             free[p, np.int64(table[row, _PIPE])] = now + table[row, _BUSY]
             result = now + table[row, _LATENCY]
             read = now + table[row, _READ]
