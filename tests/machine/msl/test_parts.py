@@ -27,7 +27,7 @@ def test_pipes_and_instructions():
         pipe lite { width = 32.5 lanes/clk; executes = <FFMA FADD>; }
         pipe heavy { width = ?; executes = <IMAD.WIDE>; }
         instruction IMAD.HI { rate = 16 lanes/clk; latency = 6 clk; }
-        instruction IMAD { latency = 5 clk; }
+        instruction IMAD { latency = 5 clk; issue = 2 clk; }
     """)
     fma, lite, heavy = machine.pipes
     assert (fma.name, fma.lanes_per_cycle, fma.latency_cycles) == ("fma", 64.0, 4.0)
@@ -40,6 +40,8 @@ def test_pipes_and_instructions():
     assert pipes_of(machine, "IMADX") == ()
     assert timing_of(machine, "IMAD.HI.U32").latency_cycles == 6.0
     assert timing_of(machine, "IMAD.U32").latency_cycles == 5.0
+    assert timing_of(machine, "IMAD.U32").issue_cycles == 2.0
+    assert timing_of(machine, "IMAD.HI.U32").issue_cycles is None
     assert timing_of(machine, "FFMA") is None
 
 

@@ -57,6 +57,18 @@ def test_another_warp_fills_the_stalls_until_the_pipe_is_full():
     assert cycles([MATH], [0] * 16, warps=1) == 61
 
 
+@pytest.mark.parametrize(("issue", "spent"), [(1.0, 64), (1.5, 96), (2.0, 128), (3.0, 192)])
+def test_an_instruction_may_keep_the_scheduler_from_issuing(issue, spent):
+    # 4 warps of 16 instructions for two pipes that take one each cycle: issue alone limits them.
+    quick = MATH._replace(busy=1.0, stall=1.0, issue=issue)
+    path = [0, 1] * 8
+    found = cycles([quick, quick._replace(pipe=1)], path, warps=4)
+    assert found == pytest.approx(spent, abs=issue)
+    # Another partition's scheduler goes on meanwhile.
+    apart = cycles([quick, quick._replace(pipe=1)], path, warps=4, pace=PACE._replace(partitions=2))
+    assert apart == pytest.approx(spent / 2, abs=issue)
+
+
 def test_a_result_is_waited_for():
     # Load at 0, its turn ends at 2, its result comes at 32; its user issues then.
     assert cycles([LOAD, USE], [0, 1]) == 33
