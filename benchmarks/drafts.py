@@ -22,7 +22,7 @@ import typer
 from benchmarks.results import Figure, report
 from placewise.kernel.cases.drafted_case import drafted_kernels
 from placewise.kernel.cases.make_case import read_source
-from placewise.kernel.host_code.includes import included_texts
+from placewise.kernel.host_code.includes import folders_of_headers, included_texts
 
 KERNELS = 3
 SECONDS = 180.0
@@ -43,7 +43,8 @@ def kernels_in(program: Path) -> Iterator[tuple[Path, str]]:
     """Sources of a program with the names of kernels in them or in what they include."""
     for source in sorted(program.rglob("*.cu")):
         text = read_source(source)[0]
-        found = drafted_kernels("\n".join((text, *included_texts(text, source.parent))))
+        headers = folders_of_headers(text, source.parent)
+        found = drafted_kernels("\n".join((text, *included_texts(text, source.parent, headers))))
         for name in list(dict.fromkeys(kernel.name for kernel in found))[:KERNELS]:
             yield source, name
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from placewise.cli.main import app
-from placewise.errors import CaseError
+from placewise.errors import CaseError, CompileError
 from placewise.kernel.cases.case_file import read_case_file
 
 TWO = "__global__ void a(float *x, int n) { }\n__global__ void b(float *x, int n) { }\n"
@@ -98,3 +98,27 @@ def test_kernels_that_are_only_declared_are_looked_for_beside(source, tmp_path):
     source.write_text("__global__ void a(float *x, int n);\nint main() {}\n")
     with pytest.raises(CaseError, match=r"kernels are defined in kernels\.cu"):
         raise draft(source).exception
+
+
+def test_headers_in_a_folder_of_their_own_are_found(tmp_path):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "factor.cuh").write_text("#define FACTOR 2.0f\n")
+    (tmp_path / "lessons").mkdir()
+    source = tmp_path / "lessons" / "scale.cu"
+    source.write_text(
+        '#include "factor.cuh"\n'
+        "__global__ void scale(float *a, int n) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) a[i] *= FACTOR;\n"
+        "}\n"
+    )
+    case = tmp_path / "scale.toml"
+    found = draft(source, "--out", case, "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["runs"] is True
+    assert 'include = ["include"]' in case.read_text()
+    # Without that line the error says where the header lies.
+    case.write_text(case.read_text().replace('include = ["include"]\n', ""))
+    refused = CliRunner().invoke(app, ["run", str(case)]).exception
+    assert isinstance(refused, CompileError)
+    assert refused.hint.startswith(f"it lies in {tmp_path / 'include'}: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -48,13 +49,14 @@ def draft(
     from placewise.executor.fitted_draft import fitted_draft
     from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
     from placewise.kernel.cases.make_case import read_source
-    from placewise.kernel.host_code.includes import included_texts
+    from placewise.kernel.host_code.includes import folders_of_headers, included_texts
     from placewise.report.draft import draft_document, render_draft
     from placewise.report.formats import Report
 
     text = read_source(source)[0]
     # Many programs keep their kernels in headers, and launch them in the source.
-    kernels = drafted_kernels("\n".join((text, *included_texts(text, source.parent))))
+    headers = folders_of_headers(text, source.parent)
+    kernels = drafted_kernels("\n".join((text, *included_texts(text, source.parent, headers))))
     if not kernels:
         raise CaseError(
             "no __global__ kernel found here or in the files beside it that it includes",
@@ -72,7 +74,8 @@ def draft(
     file = source.with_suffix(".toml") if out is None else out
     if file.is_file():
         raise CaseError("exists already", where=str(file), hint="name another file with --out")
-    beside = Path(os.path.relpath(source.absolute(), file.absolute().parent)).as_posix()
+    beside = _from(file, source)
+    chosen = replace(chosen, include=tuple(_from(file, folder) for folder in headers))
     stopped: PlacewiseError | None = None
     if run:
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
@@ -81,6 +84,11 @@ def draft(
     shown = partial(render_draft, chosen, file, tried=run, stopped=stopped)
     data = partial(draft_document, chosen, source, file, tried=run, stopped=stopped)
     show(Report(shown, data), format_, as_json)
+
+
+def _from(file: Path, path: Path) -> str:
+    """``path`` as a case file names it, from the folder of ``file``."""
+    return Path(os.path.relpath(path.absolute(), file.absolute().parent)).as_posix()
 
 
 def _elsewhere(source: Path) -> str:

@@ -104,6 +104,8 @@ class DraftedKernel:
     """Dynamic shared memory of a block."""
     count: int = 0
     """The value to start from for each of :attr:`sizes`; 0 for the problem's extent."""
+    include: tuple[str, ...] = ()
+    """Folders of headers, as the case file names them."""
 
     @property
     def name(self) -> str:
@@ -274,6 +276,7 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
         "schema = 1",
         f'kernel = "{drafted.kernel}"' + ("    # guess" if "<" in drafted.kernel else ""),
         f"source = {json.dumps(source)}",
+        *([f"include = {json.dumps(drafted.include)}"] if drafted.include else []),
         "",
         "[sizes]",
         *(f"{name} = {value}    # guess" for name, value in sizes.items()),

@@ -12,6 +12,7 @@ from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.host_code.earlier_search import EarlierSearch
 from placewise.kernel.host_code.host_code import DeviceSource, HostCode, SourceError
+from placewise.kernel.host_code.includes import folder_with
 from placewise.kernel.host_code.known_headers import cuda_headers
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import (
@@ -28,6 +29,7 @@ _LOCATED_ERROR = re.compile(
     re.M,
 )
 """One error of NVRTC's log, with the line of code that it shows and the mark under the column."""
+_MISSING = re.compile(r'cannot open source file "(?P<name>[^"]+)"')
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?P<name>[^']+)'")
 _NAME_FILE = "__nv_name_map"
 _ENTRY = re.compile(r"\.entry (\w+)\(")
@@ -304,6 +306,12 @@ def _unknown_target(options: CompileOptions) -> CaseError:
     return CaseError(f"NVRTC {version} has no target '{options.arch}'", hint=hint)
 
 
+def _where_it_lies(header: str, source: Path) -> str:
+    folder = folder_with(header, source.parent) if source.is_file() else None
+    known = f"it lies in {folder}: " if folder else ""
+    return f"{known}add the header's folder to the case's include paths"
+
+
 def _compile_error(log: str, filename: str) -> CompileError:
     errors = [m for m in _LOCATED_ERROR.finditer(log) if m["file"] != _NAME_FILE]
     if errors:
@@ -312,8 +320,8 @@ def _compile_error(log: str, filename: str) -> CompileError:
         count = len(errors)
         more = f" (and {count - 1} more)" if count > 1 else ""
         hint = None
-        if "cannot open source file" in found["text"]:
-            hint = "add the header's folder to the case's include paths"
+        if header := _MISSING.search(found["text"]):
+            hint = _where_it_lies(header["name"], Path(filename))
         elif "device-side kernel launch" in found["text"]:
             hint = "kernels that launch kernels are not covered: they need NVIDIA's device runtime"
         return CompileError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,10 @@ from placewise.kernel.host_code.tokens import tokens
 _INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>[<"])(?P<name>[^>"\n]+)[>"]')
 
 _HOST_ONLY = Path(__file__).with_name("host_only_headers.txt")
+_LEVELS = 3
+"""Levels above a source at which a header is looked for."""
+_MOST_INNER = 200
+"""Most folders in one folder that are looked into for a header."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,55 @@ def leads_to(include: Include, folder: Path, include_paths: Sequence[Path]) -> s
     return found
 
 
-def included_texts(text: str, folder: Path) -> list[str]:
+def included_texts(text: str, folder: Path, include_paths: Sequence[Path] = ()) -> list[str]:
     """Texts of the files that ``text``, of a file in ``folder``, includes in quotes and that exist,
     directly or by way of others; each once."""
     found: dict[Path, None] = {}
     for include in includes(text):
         if include.quoted:
-            found |= dict.fromkeys(sorted(leads_to(include, folder, ())))
+            found |= dict.fromkeys(sorted(leads_to(include, folder, include_paths)))
     return [path.read_text(encoding="utf-8-sig", errors="replace") for path in found]
+
+
+def folders_of_headers(text: str, folder: Path) -> tuple[Path, ...]:
+    """Folders near ``folder`` with headers that ``text``, of a file there, includes, directly or by
+    way of others, and that are not found from where they are included. A program's Makefile names
+    such folders to the compiler."""
+    found: list[Path] = []
+    seen: set[Path] = set()
+    pending = [(text, folder)]
+    while pending:
+        text, place = pending.pop()
+        for include in includes(text):
+            path = resolve(include, place, found)
+            if path is None and not is_host_only(include.name):
+                near = folder_with(include.name, folder)
+                found += [near] if near else []
+                path = resolve(include, place, found)
+            if path is not None and path not in seen:
+                seen.add(path)
+                included = path.read_text(encoding="utf-8-sig", errors="replace")
+                pending.append((included, path.parent))
+    return tuple(found)
+
+
+def folder_with(name: str, folder: Path) -> Path | None:
+    """The folder from which a header is included as ``name``: one that holds ``folder``, up to
+    three levels above it or up to the repository's own, or one directly in one of these; None where
+    there is none."""
+    for base in _around(folder.absolute()):
+        try:
+            inner = sorted(p for p in base.iterdir() if p.is_dir() and not p.name.startswith("."))
+        except OSError:
+            continue
+        for place in (base, *inner[:_MOST_INNER]):
+            if (place / name).is_file():
+                return place
+    return None
+
+
+def _around(folder: Path) -> Iterator[Path]:
+    for base in (folder, *folder.parents)[: 1 + _LEVELS]:
+        yield base
+        if (base / ".git").exists():
+            return
