@@ -11,6 +11,7 @@ from placewise.advisor.advice import Advice, Option, RunFacts
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
 from placewise.advisor.explain.benign_races import benign_races
+from placewise.advisor.explain.block_size import block_size_in_words
 from placewise.advisor.explain.costly_patterns import conflicting, scattered
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import hint_notes, unmeasured
@@ -177,7 +178,7 @@ def advise(
         options=tuple(options),
         recommended=best,
         verdict=verdict,
-        why=why_in_words(best, present),
+        why=_why(best, present, prepared),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=(*scattered(prepared.profile, facts), *conflicting(present.timed)),
@@ -196,6 +197,13 @@ def advise(
         ),
         seconds=time.perf_counter() - start,
     )
+
+
+def _why(best: Option | None, present: Option, prepared: Prepared) -> str:
+    """What limits the kernel and what the move changes; then what its small blocks waste."""
+    said = why_in_words(best, present)
+    blocks = block_size_in_words(prepared.case.launch, prepared.machine, prepared.occupancy)
+    return f"{said} {blocks}".strip()
 
 
 def _finalists(

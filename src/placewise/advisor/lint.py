@@ -32,6 +32,7 @@ class Rule(StrEnum):
     redundant = "redundant-load"
     dropped_hint = "dropped-cache-hint"
     registers = "occupancy-registers"
+    block_size = "block-size"
 
 
 @dataclass(frozen=True)

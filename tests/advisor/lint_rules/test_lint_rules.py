@@ -171,3 +171,11 @@ def test_where_no_time_is_predicted_no_saving_is():
 def test_the_greatest_saving_comes_first():
     savings = [r.saving for r in lint_launch(predict_counters("spmv", "A100"))]
     assert savings == sorted(savings, reverse=True)
+
+
+@pytest.mark.parametrize(("block", "warning"), [(128, None), (48, False), (8, True)])
+def test_blocks_that_leave_lanes_idle_are_named(block, warning):
+    report = counted("once", block=block, threads=N // block * block)
+    found = [r for r in lint_launch(report) if r.rule is Rule.block_size]
+    assert [r.warning for r in found] == ([] if warning is None else [warning])
+    assert all(r.message.startswith(f"blocks of {block} threads leave ") for r in found)

@@ -52,7 +52,7 @@ def _mended(remark: Remark, evidence: Evidence) -> Evidence | None:
     """The evidence of the launch as it would be if ``remark`` did not hold; None where that cannot
     be told."""
     run = evidence.run
-    if run is None or remark.rule is Rule.dropped_hint:
+    if run is None or remark.rule in (Rule.dropped_hint, Rule.block_size):
         return None
     if remark.rule is Rule.registers:
         better = with_fewer_registers(run)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from placewise.advisor.layouts.layout_remarks import lint_with_layouts
 from placewise.advisor.lint import Remark, Rule
+from placewise.advisor.lint_rules.block_size import block_size
 from placewise.advisor.lint_rules.hints import dropped_hints
 from placewise.advisor.lint_rules.partly_used import partly_used
 from placewise.advisor.lint_rules.redundant import redundant_loads
@@ -25,8 +26,8 @@ def lint_launch(report: CounterReport) -> tuple[Remark, ...]:
     first.
 
     Those of :func:`~placewise.advisor.layouts.layout_remarks.lint_with_layouts`, partly used
-    sectors, redundant loads, cache hints that the compiler dropped, and occupancy lost by a few
-    registers.
+    sectors, redundant loads, cache hints that the compiler dropped, occupancy lost by a few
+    registers, and lanes and warps that small blocks leave empty.
     """
     remarks = lint_with_layouts(report)
     scattered = {(r.line, r.array) for r in remarks if r.rule is Rule.uncoalesced}
@@ -35,6 +36,7 @@ def lint_launch(report: CounterReport) -> tuple[Remark, ...]:
         *(r for r in partly_used(report.run) if (r.line, r.array) not in scattered),
         *redundant_loads(report),
         *occupancy_lost(report.run),
+        *block_size(report.run),
         *dropped_hints(report.run.kernel),
     ]
     judged = [_judged(r) for r in with_savings(report, found)]
