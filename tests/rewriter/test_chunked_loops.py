@@ -108,9 +108,36 @@ __global__ void k(const float *in, const float *w, float *out, int n, int radius
 """
 
 
+MACROS = """
+#define BOUND(constant, given) given
+#define ROWS BOUND(64, m)
+#define COLUMNS BOUND(48, n)
+#define LENGTH BOUND(96, l)
+#define NEXT i++
+#define ONE 1.0f
+__global__ void k(const float *A, const float *B, float *C, int m, int n, int l) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r >= ROWS) return;
+    float scale = ONE;
+    scale = 2.0f * ONE;
+    if (c < COLUMNS)
+        for (int i = 0; i < LENGTH; NEXT)
+            C[r * COLUMNS + c] += A[r * LENGTH + i] * B[i * BOUND(48, n) + c] * scale * ONE;
+    if (c < COLUMNS && r < BOUND(64, m)) {
+        int i;
+        for (i = 0; i < BOUND(96, l); i++) { C[r * n + c] -= A[r * l + i] / ONE; }
+    }
+}
+"""
+
+
 def guarded(m, n, length):
     args = [floats(m, length), floats(length, n), floats(m, n), *map(np.int32, (m, n, length))]
     return make_case("k", GUARDED, args, block=(16, 8), problem=(n, m))
+
+
+def macros(m, n, length):
+    return replace(guarded(m, n, length), source=MACROS)
 
 
 def steps(n, first):
@@ -135,6 +162,7 @@ def halo(n, radius):
 
 KERNELS = {
     "guarded": (guarded, ("A", "B"), ((64, 48, 96), (33, 29, 17), (20, 51, 130), (9, 9, 1))),
+    "macros": (macros, ("A",), ((64, 48, 96), (33, 29, 17), (20, 51, 130), (9, 9, 1))),
     "steps": (steps, ("x",), ((300, 1), (77, 0), (1000, 5), (64, 60))),
     "two loops": (two_loops, ("in",), ((70, 64), (33, 17), (129, 100), (5, 1))),
     "nested": (nested, ("b",), ((200, 70), (65, 33), (64, 5), (100, 130))),

@@ -107,8 +107,10 @@ def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
 def joined(options: list[Option], legality: Legality) -> list[Placement]:
     """Placements that combine moves of single arrays which each gain by the form's own time. One
     has all these moves; another has the best tiles by chunks of a loop, and these moves for the
-    arrays without such tiles."""
-    gaining = [o for o in options if o.proven and o.rerun and o.ratio <= 1.0 - AS_GOOD]
+    arrays without such tiles. These tiles need not gain alone: where an array that is updated in
+    each turn of a loop limits the kernel, tiles of the others pay only once it is moved."""
+    timed = [o for o in options if o.proven and o.rerun]
+    gaining = [o for o in timed if o.ratio <= 1.0 - AS_GOOD]
     best: dict[str, tuple[float, str]] = {}
     for option in gaining:
         moves = option.placement.moved(legality.present)
@@ -117,7 +119,7 @@ def joined(options: list[Option], legality: Legality) -> list[Placement]:
             best[array] = min(best.get(array, (1.0, "")), (option.ratio, space))
     spaces = {array: space for array, (_, space) in best.items()}
     found = [_with(legality.present, spaces)] if len(best) > 1 else []
-    chunked = [o for o in gaining if o.placement.chunk is not None]
+    chunked = [o for o in timed if o.placement.chunk is not None]
     if chunked:
         tiled = min(chunked, key=lambda o: o.ratio).placement
         kept = {array for array, _, _ in tiled.moved(legality.present)}

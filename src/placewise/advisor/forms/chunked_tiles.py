@@ -20,6 +20,8 @@ from placewise.space import Placement
 
 _FASTEST = 2
 """Most placements that are returned, to be run and verified."""
+_HOPELESS = 1.5
+"""Time over that of the present form from which on tiles will not pay beside other moves either."""
 _FIRST = (16, 64, 256)
 """Chunk lengths (iterations) that are timed first."""
 _ALONE = 3
@@ -39,8 +41,9 @@ class TimedForm:
 
 def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> list[TimedForm]:
     """The fastest placements in tiles by chunks of a loop, if they are faster than the present
-    form. A few chunk lengths far apart are timed first, then the lengths next to the best. Subsets
-    of a plan's arrays are timed only with the best length of the whole plan."""
+    form; else the one that is least slower, as it may pay beside other moves. A few chunk lengths
+    far apart are timed first, then the lengths next to the best. Subsets of a plan's arrays are
+    timed only with the best length of the whole plan."""
     groups: dict[frozenset[str], list[Placement]] = {}
     for placement in prepared.legality.chunked:
         moves = placement.moved(prepared.legality.present)
@@ -67,7 +70,8 @@ def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> l
     found += _timed(narrower, prepared, present, progress)
     faster = sorted((f for f in found if f.ratio < 1.0), key=lambda f: f.ratio)
     overlapped = _overlapped(faster, prepared, present, progress)
-    return [*overlapped, *faster][:_FASTEST]
+    least = [min(found, key=lambda f: f.ratio)] if found else []
+    return [*overlapped, *faster][:_FASTEST] or [f for f in least if f.ratio < _HOPELESS]
 
 
 def _overlapped(

@@ -22,6 +22,7 @@ from placewise.kernel.view.tiles.tile import index_of, tiles_of
 from placewise.kernel.view.tiles.tile_axes import AROUND, FIRST_OF, GRID
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import expression_end
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are tried."""
@@ -296,7 +297,9 @@ def _loop(
         return None
     body_end = _body_end(parts.body, text)
     semicolon = text.find(b";", start.end - 1)
-    if body_end is None or semicolon < 0:
+    condition_end = expression_end(text, condition.start, b";")
+    step_end = expression_end(text, step.start, b")")
+    if body_end is None or semicolon < 0 or condition_end is None or step_end is None:
         return None
     declared = start.kind == "DECL_STMT"
     variable = start.children[0] if declared else start
@@ -310,8 +313,8 @@ def _loop(
         start=begin,
         end=body_end,
         init=(start.start, semicolon + 1),
-        condition=(condition.start, condition.end),
-        step=(step.start, step.end),
+        condition=(condition.start, condition_end),
+        step=(step.start, step_end),
         body=(parts.body.start, body_end),
         variable=count.name,
         variable_type=variable.type if declared else "",
@@ -333,5 +336,5 @@ def _body_end(body: Node, text: bytes) -> int | None:
         return body.end
     if body.kind in ("FOR_STMT", "WHILE_STMT", "IF_STMT"):
         return _body_end(body.children[-1], text)
-    semicolon = text.find(b";", body.end)
-    return None if semicolon < 0 or text[body.end : semicolon].strip() else semicolon + 1
+    end = expression_end(text, body.start, b";")
+    return None if end is None else text.index(b";", end) + 1

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from placewise.kernel.chunks import Guard, GuardKind
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import expression_end
 
 _NESTED = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "IF_STMT"})
 _JUMPS = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
@@ -118,8 +119,11 @@ class _Walk:
 
     def _flag(self, kind: GuardKind, node: Node, end: int, under: int | None) -> int:
         condition = node.children[0]
+        condition_end = expression_end(self.text, condition.start, b")")
+        if condition_end is None:
+            raise Unreachable(f"a condition that is not followed (line {node.line})")
         self.guards.append(
-            Guard(kind, node.start, end, under, condition=(condition.start, condition.end))
+            Guard(kind, node.start, end, under, condition=(condition.start, condition_end))
         )
         self.made += 1
         return self.made - 1
@@ -151,10 +155,10 @@ class _Walk:
             return node.end
         if node.kind in _NESTED and node.kind != "DO_STMT" and node.children:
             return self._end(node.children[-1])
-        semicolon = self.text.find(b";", node.end)
-        if semicolon < 0 or self.text[node.end : semicolon].strip():
+        end = expression_end(self.text, node.start, b";")
+        if end is None:
             raise Unreachable(f"a statement whose end is not seen (line {node.line})")
-        return semicolon + 1
+        return self.text.index(b";", end) + 1
 
 
 def _captures_by_reading(function: Node) -> bool:

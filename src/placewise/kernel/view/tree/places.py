@@ -69,6 +69,28 @@ def _blank_length(text: bytes) -> int:
     return at
 
 
+def expression_end(text: bytes, start: int, closing: bytes) -> int | None:
+    """End, without blanks, of the expression that begins at byte ``start`` and is followed by
+    ``closing``, a character outside its brackets; None where there is none.
+
+    libclang has an expression whose last token comes from a macro end where that macro begins.
+    """
+    at, depth = start, 0
+    while at < len(text):
+        skipped = _COMMENT.match(text, at) or _LITERAL.match(text, at)
+        if skipped:
+            at = skipped.end()
+            continue
+        char = text[at : at + 1]
+        if not depth and char == closing:
+            return start + len(text[start:at].rstrip())
+        depth += (char in b"([{") - (char in b")]}")
+        if depth < 0:
+            return None
+        at += 1
+    return None
+
+
 def balanced(text: bytes) -> bool:
     """Whether parentheses and brackets outside comments and literals match."""
     pairs = {b")": b"(", b"]": b"[", b"}": b"{"}
