@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,13 @@ TABLE = 64
 BINS = 32
 """Elements of an array of role ``bins``."""
 STRUCT = "struct Cell { float x; int y; };"
+BOUNDS_BY_MACROS = 3
+"""One program in so many names the bounds of its loops and conditions by macros."""
+BOUNDS = """#define GIVEN(constant, given) given
+#define ROWS GIVEN(64, n)
+#define COLUMNS GIVEN(16, m)"""
+_BOUND_NAMES = {"n": "ROWS", "m": "COLUMNS"}
+_BOUND = re.compile(r"((?:<|>=) )([nm])\b")
 
 
 @dataclass(frozen=True)
@@ -167,7 +175,11 @@ class Program:
         types = zip(self.scalars, "nmp", strict=True)
         parameters = [*(p.declared for p in self.used), *(f"{t} {name}" for t, name in types)]
         lines += [f"{self.head}__global__ void {self.kernel}({', '.join(parameters)})", "{"]
-        return "\n".join([*lines, *(f"    {line}" for line in self._body()), "}", ""])
+        body = [f"    {line}" for line in self._body()]
+        if self.seed % BOUNDS_BY_MACROS == 0:
+            lines.insert(0, BOUNDS)
+            body = [_BOUND.sub(lambda m: m[1] + _BOUND_NAMES[m[2]], line) for line in body]
+        return "\n".join([*lines, *body, "}", ""])
 
     def _body(self) -> list[str]:
         lines = [line for s in self.statements for line in s.entry]
