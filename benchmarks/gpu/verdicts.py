@@ -78,7 +78,9 @@ def verdict(measurement: dict[str, Any], machine: str, nvrtc: str | None) -> Ver
     there: float | None = now
     if chosen is not None:
         others = {array for array, _, _ in chosen.placement.moved(present)} - set(arrays)
-        there = times.get(tuple(chosen.placement[a] for a in arrays)) if not others else None
+        # The measured tiles hold all of an array; those by chunks of a loop are other code.
+        timed = not others and chosen.placement.chunk is None
+        there = times.get(tuple(chosen.placement[a] for a in arrays)) if timed else None
     moved = [
         f"{array} → {space}"
         for array, space, before in zip(arrays, fastest, was, strict=True)
