@@ -131,9 +131,44 @@ __global__ void k(const float *A, const float *B, float *C, int m, int n, int l)
 """
 
 
+FAR_APART = """
+__global__ void k(const float *a, const float *w, float *C, int n, int m) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i < n && j < n) {
+        float sum = 0.0f;
+        for (int k = 0; k < m; k++) {
+            float d = a[i * m + k] - a[j * m + k];
+            sum += d * d * w[k];
+        }
+        C[i * n + j] = sum;
+    }
+}
+"""
+SQUARED = """
+__global__ void k(const int *a, int *b, int n) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r >= n || c >= n) return;
+    int sum = 0;
+    for (int k = 0; k < n; k += 1) sum += a[r * n + k] * a[k * n + c] + a[r * n + k];
+    b[r * n + c] = sum;
+}
+"""
+
+
 def guarded(m, n, length):
     args = [floats(m, length), floats(length, n), floats(m, n), *map(np.int32, (m, n, length))]
     return make_case("k", GUARDED, args, block=(16, 8), problem=(n, m))
+
+
+def far_apart(n, m):
+    args = [floats(n, m), floats(m), np.zeros((n, n), np.float32), np.int32(n), np.int32(m)]
+    return make_case("k", FAR_APART, args, block=(16, 8), problem=(n, n))
+
+
+def squared(n):
+    a = RNG.integers(-99, 99, (n, n)).astype(np.int32)
+    args = [a, np.zeros_like(a), np.int32(n)]
+    return make_case("k", SQUARED, args, block=(8, 16), problem=(n, n))
 
 
 def macros(m, n, length):
@@ -163,6 +198,8 @@ def halo(n, radius):
 KERNELS = {
     "guarded": (guarded, ("A", "B"), ((64, 48, 96), (33, 29, 17), (20, 51, 130), (9, 9, 1))),
     "macros": (macros, ("A",), ((64, 48, 96), (33, 29, 17), (20, 51, 130), (9, 9, 1))),
+    "far apart": (far_apart, ("a",), ((64, 96), (33, 17), (20, 130), (9, 1))),
+    "squared": (squared, ("a",), ((64,), (33,), (70,), (1,))),
     "steps": (steps, ("x",), ((300, 1), (77, 0), (1000, 5), (64, 60))),
     "two loops": (two_loops, ("in",), ((70, 64), (33, 17), (129, 100), (5, 1))),
     "nested": (nested, ("b",), ((200, 70), (65, 33), (64, 5), (100, 130))),
@@ -272,6 +309,15 @@ def test_rows_whose_lanes_go_along_a_column_are_padded():
     (plan,) = plans(two_loops(70, 64)).values()
     tile = plan.loops[0].tiles[0].tile(16)
     assert (tile.rows, tile.width, tile.padding) == (32, 16, 4), "rows begin four banks apart"
+
+
+def test_accesses_far_apart_have_a_tile_each():
+    ((loop,),) = [plan.loops for plan in plans(far_apart(64, 96)).values() if plan.arrays == ("a",)]
+    assert [(one.part, one.accesses) for one in loop.tiles] == [(0, (0,)), (1, (1,))]
+    assert [(one.tile(16).rows, one.tile(16).width) for one in loop.tiles] == [(8, 16), (16, 16)]
+    ((loop,),) = [plan.loops for plan in plans(squared(64)).values()]
+    # The first and the third access read the same place.
+    assert [(one.part, one.accesses) for one in loop.tiles] == [(0, (0, 2)), (1, (1,))]
 
 
 def test_a_launch_of_another_block_fails(machine):

@@ -60,6 +60,9 @@ class ChunkTile:
     tiles: tuple[tuple[int, Tile], ...]
     """(iterations of a chunk, tile). Texts of a tile may use the chunk's first value of the loop
     variable, ``ChunkLoop.first_name``. ``splits`` go with ``accesses``."""
+    part: int = 0
+    """Number of the tile among those of the same array in the same loop, which has several where
+    its accesses go to rows far apart: ``a[i * n + k] * a[j * n + k]``."""
 
     def tile(self, iterations: int) -> Tile | None:
         """The tile for chunks of so many iterations; None where there is none."""
@@ -111,18 +114,19 @@ class ChunkPlan:
     iterations: tuple[int, ...]
     """Chunk lengths for which each array has a tile in each loop that reads it."""
 
-    def largest_tiles(self, iterations: int) -> dict[str, Tile]:
-        """The largest tile of each array. Loops follow one another, so one buffer serves the array
-        in all of them."""
-        found: dict[str, Tile] = {}
+    def largest_tiles(self, iterations: int) -> dict[tuple[str, int], Tile]:
+        """The largest tile of each array and part. Loops follow one another, so one buffer serves
+        the part in all of them."""
+        found: dict[tuple[str, int], Tile] = {}
         for loop in self.loops:
             for one in loop.tiles:
-                tile, known = one.tile(iterations), found.get(one.array)
+                key = one.array, one.part
+                tile, known = one.tile(iterations), found.get(key)
                 if tile is not None and (known is None or tile.bytes(1) > known.bytes(1)):
-                    found[one.array] = tile
+                    found[key] = tile
         return found
 
     def shared_bytes(self, iterations: int, element_bytes: Mapping[str, int]) -> int:
         """Bytes of shared memory that the tiles take."""
         tiles = self.largest_tiles(iterations)
-        return sum(tile.bytes(element_bytes[array]) for array, tile in tiles.items())
+        return sum(tile.bytes(element_bytes[array]) for (array, _), tile in tiles.items())

@@ -8,7 +8,7 @@ A thread's operations keep their order, so its results have the same bits.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -65,11 +65,11 @@ def place_chunked(
         _check_fetched(draft, [uses[array][0] for array in plan.arrays])
         draft.includes.append(_PIPELINE)
     flags = _guard(draft, plan.guards)
-    buffers: dict[str, str] = {}
-    for array, largest in plan.largest_tiles(iterations).items():
-        use, space = uses[array]
-        buffers[array] = draft.unique(f"{array}_tile")
-        declare(draft, use, largest, space.declaration or DECLARATION, buffers[array], number)
+    buffers: dict[tuple[str, int], str] = {}
+    for part, largest in plan.largest_tiles(iterations).items():
+        use, space = uses[part[0]]
+        buffers[part] = draft.unique(f"{use.name}_tile")
+        declare(draft, use, largest, space.declaration or DECLARATION, buffers[part], number)
     if draft.static_bytes > STATIC_SHARED_BYTES:
         raise UnsupportedError(
             f"the tiles take {draft.static_bytes} bytes, static shared memory has "
@@ -79,11 +79,13 @@ def place_chunked(
     for loop in plan.loops:
         starts: list[str] = []
         stage = draft.unique("stage") if number > 1 else None
-        own = {a: b if stage is None else f"{b}[{stage}]" for a, b in buffers.items()}
         placed = [
-            _place(draft, one, loop, iterations, uses[one.array][0], own, names, starts)
+            _place(
+                draft, one, loop, iterations, uses[one.array][0],
+                buffers[one.array, one.part] + (f"[{stage}]" if stage else ""), names, starts,
+            )
             for one in loop.tiles
-        ]
+        ]  # fmt: skip
         flag = None if loop.under is None else flags[loop.under]
         if stage is None:
             make = _chunked(draft, loop, iterations, placed, starts, flag)
@@ -167,10 +169,10 @@ def _value(guard: Guard, flag: str) -> Callable[[Render], str]:
 
 def _place(
     draft: Draft, one: ChunkTile, loop: ChunkLoop, iterations: int, use: ArrayUse,
-    buffers: Mapping[str, str], names: TileNames, starts: list[str],
+    buffer: str, names: TileNames, starts: list[str],
 ) -> PlacedTile:  # fmt: skip
-    """Redirect the accesses of one loop to the array's buffer. Declarations of where the tile
-    begins that change with the chunk are appended to ``starts``."""
+    """Redirect the accesses that one tile of a loop holds to its ``buffer``. Declarations of where
+    the tile begins that change with the chunk are appended to ``starts``."""
     tile = one.tile(iterations)
     assert tile is not None, "a plan has tiles for its chunk lengths"
     rest_on(draft, tile)
@@ -178,7 +180,7 @@ def _place(
     placed = PlacedTile(
         use=use,
         tile=tile,
-        name=buffers[use.name],
+        name=buffer,
         row0=_first(draft, f"{use.name}_row", tile.row0_text, moving) if tile.rows > 1 else None,
         column0=_first(draft, f"{use.name}_column", tile.column0_text, moving),
         threads=prod(draft.case.launch.block),

@@ -12,7 +12,7 @@ from placewise.kernel.view.tree.places import expression_end
         ("k < BOUND(a, b) ; k++)", ";", "k < BOUND(a, b)"),
         ("k++) { x(); }", ")", "k++"),
         ("f(a)[b{c}] && d) return;", ")", "f(a)[b{c}] && d"),
-        ('x == \')\' || s == ");") y;', ")", 'x == \')\' || s == ");"'),
+        ("x == ')' || s == \");\") y;", ")", "x == ')' || s == \");\""),
         ("n /* ; */ > 1 // ;\n ;", ";", "n /* ; */ > 1 // ;"),
         ("", ";", None),
         ("k < n", ";", None),

@@ -28,6 +28,10 @@ ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are tried."""
 _MOST_LOOPS = 32
 """Most loops of a kernel that are looked at."""
+_MOST_APART = 8
+"""Most accesses of an array in a loop that are looked at one by one."""
+_MOST_PARTS = 3
+"""Most tiles of one array in a loop."""
 _SAMPLES = 2
 """Chunks at each end of a loop whose bounds are computed."""
 
@@ -145,7 +149,7 @@ def _conjuncts(condition: Node) -> int:
     return 1 if is_comparison else 0
 
 
-_Found = dict[_Loop, ChunkTile]
+_Found = dict[_Loop, tuple[ChunkTile, ...]]
 
 
 def _tiles_of_array(
@@ -158,19 +162,53 @@ def _tiles_of_array(
         inside = [
             n for n, a in enumerate(array.uses.accesses) if a.node.within(loop.count.parts.body)
         ]
-        held = {n for tile in found.values() for n in tile.accesses}
+        held = {n for tiles in found.values() for tile in tiles for n in tile.accesses}
         if not inside or held & set(inside):
             continue
-        tiles = []
-        for iterations in ITERATIONS:
-            if iterations > max(loop.trips, ITERATIONS[0]):
-                break
-            tile = _tile(array, inside, loop, loops, values, launch, iterations)
-            if tile is not None:
-                tiles.append((iterations, tile))
-        if tiles:
-            found[loop] = ChunkTile(array.name, tuple(inside), tuple(tiles))
+        whole = _tiles(array, inside, loop, loops, values, launch)
+        if whole:
+            found[loop] = (ChunkTile(array.name, tuple(inside), whole),)
+        elif parts := _parts(array, inside, loop, loops, values, launch):
+            found[loop] = parts
     return found
+
+
+def _tiles(
+    array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
+    values: Values, launch: Launch,
+) -> tuple[tuple[int, Tile], ...]:  # fmt: skip
+    """(iterations, tile) for each chunk length for which one tile holds these accesses."""
+    longest = max(loop.trips, ITERATIONS[0])
+    made = (
+        (n, _tile(array, inside, loop, loops, values, launch, n))
+        for n in ITERATIONS
+        if n <= longest
+    )
+    return tuple((n, tile) for n, tile in made if tile is not None)
+
+
+def _parts(
+    array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
+    values: Values, launch: Launch,
+) -> tuple[ChunkTile, ...]:  # fmt: skip
+    """Several tiles of an array whose accesses go to places far apart, one for those that begin at
+    the same row and column; none where an access has none."""
+    if not 2 <= len(inside) <= _MOST_APART:
+        return ()
+    groups: dict[tuple[str, str], list[int]] = {}
+    for n in inside:
+        tile = _tile(array, [n], loop, loops, values, launch, ITERATIONS[0])
+        if tile is None:
+            return ()
+        groups.setdefault((tile.row0_text, tile.column0_text), []).append(n)
+    if len(groups) > _MOST_PARTS:
+        return ()
+    tiles = [_tiles(array, group, loop, loops, values, launch) for group in groups.values()]
+    return tuple(
+        ChunkTile(array.name, tuple(group), made, part)
+        for part, (group, made) in enumerate(zip(groups.values(), tiles, strict=True))
+        if all(tiles)
+    )
 
 
 def _tile(
@@ -251,7 +289,7 @@ def _plan(
     """The plan of some arrays; None where not all threads can reach the loops."""
     chosen: dict[_Loop, list[ChunkTile]] = {}
     for loop in loops.values():
-        tiles = [found[loop] for _, found in group if loop in found]
+        tiles = [tile for _, found in group for tile in found.get(loop, ())]
         nested = any(loop.node.within(o.node) for o in chosen)
         if tiles and not nested:
             chosen[loop] = tiles
