@@ -103,7 +103,9 @@ def place_chunked(
         )
         lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
         times = "2 x " if number > 1 else ""
-        what = f"tiles of {times}{' and '.join(shapes)} elements per block"
+        parts = 1 + max(o.part for loop in plan.loops for o in loop.tiles if o.array == array)
+        several = f"{parts} " if parts > len(shapes) else ""
+        what = f"{several}tiles of {times}{' and '.join(shapes)} elements per block"
         draft.notes.append(
             f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
         )
