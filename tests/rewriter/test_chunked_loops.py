@@ -459,3 +459,25 @@ def test_a_guarded_declaration_takes_a_load_function(machine):
     written = rewrite(case, placement, machine, analyse_source(case)).case
     assert "__ldcg(&w[i])" in written.source
     assert outputs(written) == outputs(case)
+
+
+STATEMENTS = {
+    "a switch as the body": "for (int i = 0; i < l; i++) switch (i & 1) { case 0:"
+    " s += A[r * l + i]; break; default: s -= A[r * l + i]; }\n s += 1;",
+    "do without braces as the body": "for (int i = 0; i < l; i++) do s += A[r * l + i] * q++;"
+    " while (q & 1);\n s += 2;",
+    "do without braces beside": "do q += 2; while (q < 9);\n"
+    " for (int i = 0; i < l; i++) s += A[r * l + i] * q;",
+    "a pragma beside": "\n#pragma unroll 2\n for (int j = 0; j < 4; j++) { q += j; }\n"
+    " s = 3;\n for (int i = 0; i < l; i++) s += A[r * l + i] * q;",
+}
+
+
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_statements_that_hold_others_end_where_they_do(machine, what):
+    head, _, _ = GUARDED.partition("    if (r < m")
+    body = f"if (r >= m || c >= n) return; float s = 0; int q = 0; {STATEMENTS[what]}"
+    source = f"{head}{body}\n C[r * n + c] = s; }}\n"
+    case = replace(guarded(33, 29, 17), source=source)
+    written = chunked(case, machine, ("A",), 8)
+    assert outputs(written) == outputs(case)

@@ -11,7 +11,7 @@ from placewise.errors import CaseError, CompileError
 from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.host_code.earlier_search import EarlierSearch
-from placewise.kernel.host_code.host_code import DeviceSource, HostCode, SourceError
+from placewise.kernel.host_code.host_code import MISSING_HEADER, DeviceSource, HostCode, SourceError
 from placewise.kernel.host_code.includes import folder_with
 from placewise.kernel.host_code.known_headers import cuda_headers
 from placewise.kernel.kernel import Kernel
@@ -29,7 +29,6 @@ _LOCATED_ERROR = re.compile(
     re.M,
 )
 """One error of NVRTC's log, with the line of code that it shows and the mark under the column."""
-_MISSING = re.compile(r'cannot open source file "(?P<name>[^"]+)"')
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?P<name>[^']+)'")
 _NAME_FILE = "__nv_name_map"
 _ENTRY = re.compile(r"\.entry (\w+)\(")
@@ -320,8 +319,8 @@ def _compile_error(log: str, filename: str) -> CompileError:
         count = len(errors)
         more = f" (and {count - 1} more)" if count > 1 else ""
         hint = None
-        if header := _MISSING.search(found["text"]):
-            hint = _where_it_lies(header["name"], Path(filename))
+        if header := MISSING_HEADER.search(found["text"]):
+            hint = _where_it_lies(header[1], Path(filename))
         elif "device-side kernel launch" in found["text"]:
             hint = "kernels that launch kernels are not covered: they need NVIDIA's device runtime"
         return CompileError(

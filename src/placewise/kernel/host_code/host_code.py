@@ -48,7 +48,8 @@ _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
 """Macros by which host code asks where it is compiled."""
 
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
-_MISSING = re.compile(r'cannot open source file "([^"]+)"')
+MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
+"""What NVRTC says of a header that it does not find; its name is the group."""
 _WORD = re.compile(r"\w+")
 _HOST_FUNCTION = "without execution space annotations"
 _OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
@@ -270,7 +271,7 @@ class HostCode:
 
     def _leave_out_headers(self, errors: tuple[SourceError, ...]) -> bool:
         """Leave out directives of host headers that are missing or that NVRTC cannot read."""
-        missing = any(is_host_only(m[1]) for e in errors if (m := _MISSING.search(e.text)))
+        missing = any(is_host_only(m[1]) for e in errors if (m := MISSING_HEADER.search(e.text)))
         refused = {e.file: e.text for e in errors if self._file(e) is None}
         self._refused |= refused
         unreadable = set(refused)

@@ -22,7 +22,7 @@ from placewise.kernel.view.tiles.tile import index_of, tiles_of
 from placewise.kernel.view.tiles.tile_axes import AROUND, FIRST_OF, GRID
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.places import expression_end
+from placewise.kernel.view.tree.places import expression_end, statement_end
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are tried."""
@@ -333,7 +333,7 @@ def _loop(
     start, condition, step = parts.start, parts.condition, parts.step
     if start is None or condition is None or step is None:
         return None
-    body_end = _body_end(parts.body, text)
+    body_end = statement_end(parts.body, text)
     semicolon = text.find(b";", start.end - 1)
     condition_end = expression_end(text, condition.start, b";")
     step_end = expression_end(text, step.start, b")")
@@ -366,13 +366,3 @@ def _loop(
         around=around,
         tiles=tiles,
     )
-
-
-def _body_end(body: Node, text: bytes) -> int | None:
-    """End of a loop's body, the semicolon of a single statement included."""
-    if body.kind in ("COMPOUND_STMT", "DECL_STMT", "NULL_STMT"):
-        return body.end
-    if body.kind in ("FOR_STMT", "WHILE_STMT", "IF_STMT"):
-        return _body_end(body.children[-1], text)
-    end = expression_end(text, body.start, b";")
-    return None if end is None else text.index(b";", end) + 1

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from placewise.kernel.chunks import Guard, GuardKind
 from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.places import expression_end
+from placewise.kernel.view.tree.places import expression_end, statement_end
 
-_NESTED = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "IF_STMT"})
 _JUMPS = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
 _VALUES = frozenset(
@@ -151,14 +150,10 @@ class _Walk:
 
     def _end(self, node: Node) -> int:
         """End of a statement, its semicolon included."""
-        if node.kind in ("COMPOUND_STMT", "DECL_STMT", "NULL_STMT", "SWITCH_STMT"):
-            return node.end
-        if node.kind in _NESTED and node.kind != "DO_STMT" and node.children:
-            return self._end(node.children[-1])
-        end = expression_end(self.text, node.start, b";")
+        end = statement_end(node, self.text)
         if end is None:
             raise Unreachable(f"a statement whose end is not seen (line {node.line})")
-        return self.text.index(b";", end) + 1
+        return end
 
 
 def _captures_by_reading(function: Node) -> bool:

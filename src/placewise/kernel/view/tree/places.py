@@ -12,6 +12,11 @@ _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\n", re.S)
 _COMMENT_LINES = re.compile(
     rb"(?m:^)(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
 )
+_WHOLE = frozenset({"COMPOUND_STMT", "DECL_STMT", "NULL_STMT", "SWITCH_STMT"})
+"""Statements that libclang has end where they do."""
+_NESTED = frozenset({"FOR_STMT", "WHILE_STMT", "IF_STMT", "UNEXPOSED_STMT"})
+"""Statements that end with the last one in them; libclang calls one after a pragma
+UNEXPOSED_STMT."""
 _LITERAL = re.compile(rb"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
 
 
@@ -89,6 +94,23 @@ def expression_end(text: bytes, start: int, closing: bytes) -> int | None:
             return None
         at += 1
     return None
+
+
+def statement_end(node: Node, text: bytes) -> int | None:
+    """End of a statement, its semicolon included; None where it is not seen.
+
+    The semicolon of an expression is found in the text (see :func:`expression_end`). Other
+    statements may hold semicolons, so theirs must follow where libclang has them end.
+    """
+    if node.kind in _WHOLE:
+        return node.end
+    if node.kind in _NESTED and node.children:
+        return statement_end(node.children[-1], text)
+    end: int | None = node.end
+    if node.kind.endswith(("_EXPR", "_OPERATOR")):
+        end = expression_end(text, node.start, b";")
+    semicolon = -1 if end is None else text.find(b";", end)
+    return None if semicolon < 0 or text[end:semicolon].strip() else semicolon + 1
 
 
 def balanced(text: bytes) -> bool:
