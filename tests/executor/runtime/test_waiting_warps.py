@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cuda_run import Collector, compiled, run
@@ -244,6 +246,28 @@ def test_blocks_that_wait_keep_barriers_registers_and_reductions() -> None:
 def test_only_loops_that_wait_are_taken_for_such(kernel: str, waits: bool) -> None:
     program = lowered(compiled(WAITING, kernel), FIRST_WINDOW)
     assert bool(program.waiting) == waits
+
+
+def test_subroutines_of_machine_code_do_not_wait() -> None:
+    """Square roots and divisions call subroutines, whose returns go to a trap if they know no such
+    address. The loop writes nothing and has loads from one address, and the register of a return
+    address is used again for values made from them."""
+    source = """
+    __device__ float speed(float a, float b, float c) { return sqrtf(a * a / b + c / b); }
+    extern "C" __global__ void flux(const float* x, const float* far, const int* which, float* out,
+                                    int n) {
+      int i = threadIdx.x;
+      float here = speed(x[i], x[i + n], x[i + 2 * n]), sum = 0;
+      #pragma unroll 1
+      for (int face = 0; face < 4; face++) {
+        int w = which[i + face * n];
+        if (w >= 0) sum += here * speed(x[w], x[w + n], x[w + 2 * n]);
+        else if (w == -2) sum += here / speed(far[0], far[1], far[2]);
+      }
+      out[i] = sum;
+    }"""
+    kernel = replace(compiled(source, "flux", arch="sm_80"), machine_code=True)
+    assert not lowered(kernel, FIRST_WINDOW).waiting
 
 
 def test_trying_again_is_no_waiting() -> None:

@@ -4,12 +4,13 @@
 loop. A loop waits if its exit depends on a value that other threads change: a volatile, relaxed or
 acquire load, the result of an atomic, or a load from one address in a loop that writes nothing.
 Two kinds of atomics do not wait for anyone: compare-and-swap with the value found last, which only
-retries, and additions of a constant.
+retries, and additions of a constant. A branch that ends the run as a trap is no exit: subroutines
+of machine code have one, for a return to an unknown address.
 """
 
 from __future__ import annotations
 
-from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Node, Reg, Switch
+from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Node, Reg, Switch, Trap
 from placewise.executor.passes.spin_loops import is_shared_value
 
 _WRITES = frozenset({"store", "atomic", "surface", "host"})
@@ -21,11 +22,14 @@ def waiting_blocks(blocks: dict[int, Block], around: dict[int, tuple[int, ...]])
     for number, loops in around.items():
         for loop in loops:
             members.setdefault(loop, []).append(blocks[number])
-    waiting = {loop for loop, inside in members.items() if _waits(loop, inside, around)}
+    traps = frozenset(n for n, block in blocks.items() if isinstance(block.terminator, Trap))
+    waiting = {loop for loop, inside in members.items() if _waits(loop, inside, around, traps)}
     return frozenset(n for n, loops in around.items() if loops and loops[-1] in waiting)
 
 
-def _waits(loop: int, inside: list[Block], around: dict[int, tuple[int, ...]]) -> bool:
+def _waits(
+    loop: int, inside: list[Block], around: dict[int, tuple[int, ...]], traps: frozenset[int]
+) -> bool:
     written = {n.reg for b in inside for n in b.nodes if n.op == "set"}
     silent = not any(n.op in _WRITES for b in inside for n in b.nodes) and not any(
         isinstance(b.terminator, Barrier) for b in inside
@@ -43,7 +47,8 @@ def _waits(loop: int, inside: list[Block], around: dict[int, tuple[int, ...]]) -
     tainted = _tainted(inside, sources)
     for block in inside:
         t = block.terminator
-        leaves = any(loop not in around.get(s, ()) for s in block.successors())
+        exits = (s for s in block.successors() if s not in traps)
+        leaves = any(loop not in around.get(s, ()) for s in exits)
         if leaves and isinstance(t, Branch) and _depends(t.condition, sources, tainted):
             return True
         if leaves and isinstance(t, Switch) and _depends(t.index, sources, tainted):
