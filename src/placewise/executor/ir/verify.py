@@ -145,9 +145,10 @@ class _Verifier:
         if not isinstance(reg, Reg):
             raise _Broken("its attribute is no register")
         regs = self.program.regs
-        known = reg.number < len(regs) and regs[reg.number] is reg
-        _require(known, f"register {reg} is not one of the program's")
-        _require(reg.type == type_, f"register {reg} has type {reg.type}")
+        if not (reg.number < len(regs) and regs[reg.number] is reg):
+            raise _Broken(f"register {reg} is not one of the program's")
+        if reg.type != type_:
+            raise _Broken(f"register {reg} has type {reg.type}")
 
     # --- one rule for each kind of node
 
@@ -271,9 +272,10 @@ class _Verifier:
         _require(n.type == f"i{register_bits(mma.d)}", "its type is not that of D's registers")
 
     def _elementwise(self, n: Node) -> None:
-        mode = n.op in ROUNDED and n.attr in MODES
-        _require(n.attr is None or mode, f"attribute {n.attr}")
-        _require(n.type in (FLOATS if n.op in ON_FLOATS else INTEGERS), f"type {n.type}")
+        if n.attr is not None and not (n.op in ROUNDED and n.attr in MODES):
+            raise _Broken(f"attribute {n.attr}")
+        if n.type not in (FLOATS if n.op in ON_FLOATS else INTEGERS):
+            raise _Broken(f"type {n.type}")
         _operands(n, *(n.type,) * ARGUMENTS.get(n.op, 2))
 
     def _cast(self, n: Node) -> None:
@@ -282,9 +284,10 @@ class _Verifier:
         of = n.args[0].type
         good = of in of_types and n.type in to_types
         good = good and (fits is None or fits(BITS[of], BITS[n.type]))
-        _require(good, f"from {of} to {n.type}")
-        mode = n.op in ROUNDED and n.attr in MODES
-        _require(n.attr is None or mode, f"attribute {n.attr}")
+        if not good:
+            raise _Broken(f"from {of} to {n.type}")
+        if n.attr is not None and not (n.op in ROUNDED and n.attr in MODES):
+            raise _Broken(f"attribute {n.attr}")
 
     def _compare(self, n: Node) -> None:
         _require(n.attr in CONDITIONS[n.op], f"there is no condition '{n.attr}'")

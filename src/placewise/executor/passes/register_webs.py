@@ -10,8 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from placewise.executor.ir.nodes import Barrier, Block, Node, Program, Reg
 from placewise.executor.passes import cfg
+from placewise.executor.passes.disjoint_sets import smallest_of_sets
+
+_NONE = np.zeros(0, np.int64)
 
 
 def split_webs(program: Program) -> Program:
@@ -56,7 +62,6 @@ class _Webs:
         self.old = program.regs
         self.live = cfg.live_in(program.blocks)
         self.blocks = program.blocks
-        self.parent: dict[int, int] = {}
         self.regs: list[Reg] = []
         self._of_web: dict[int, Reg] = {}
         self._defined = defined = [_defines(block) for block in program.blocks]
@@ -66,27 +71,28 @@ class _Webs:
             for loop in around[block.number]:
                 changed[loop] = changed.get(loop, 0) | defined[block.number]
         self._leaving: dict[int, set[tuple[int, int]]] = {}
+        ends, entries = [_NONE], [_NONE]
         for block in program.blocks:
+            own = self._numbers(defined[block.number])
             for after in block.successors():
                 left = self.live[after]
                 leaving = 0
                 for loop in set(around[block.number]) - set(around[after]):
                     leaving |= left & changed[loop]
                 leaving &= ~_reduced(block)
-                left &= ~leaving
-                while leaving:
-                    low = leaving & -leaving
-                    leaving ^= low
-                    self._leaving.setdefault(block.number, set()).add((after, low.bit_length() - 1))
-                while left:
-                    low = left & -left
-                    left ^= low
-                    number = low.bit_length() - 1
-                    own = bool(defined[block.number] & low)
-                    self._join(
-                        self._element(block.number, number, defined=own),
-                        self._element(after, number, defined=False),
-                    )
+                self._leaving.setdefault(block.number, set()).update(
+                    (after, number) for number in self._numbers(leaving).tolist()
+                )
+                number = self._numbers(left & ~leaving)
+                is_defined = np.isin(number, own, assume_unique=True)
+                ends.append((2 * block.number + is_defined) * len(self.old) + number)
+                entries.append(2 * after * len(self.old) + number)
+        self._root = smallest_of_sets(np.concatenate(ends), np.concatenate(entries))
+
+    def _numbers(self, bits: int) -> NDArray[np.int64]:
+        """Numbers of the registers in a bit set, ascending."""
+        held = np.frombuffer(bits.to_bytes(-(-len(self.old) // 8), "little"), np.uint8)
+        return np.flatnonzero(np.unpackbits(held, bitorder="little"))
 
     def leaving(self, block: Block) -> list[tuple[Reg, Reg]]:
         """(register inside, register behind) of values that leave a loop after ``block``."""
@@ -103,20 +109,6 @@ class _Webs:
     def _element(self, block: int, number: int, *, defined: bool) -> int:
         return (2 * block + defined) * len(self.old) + number
 
-    def _find(self, element: int) -> int:
-        root = element
-        while (up := self.parent.get(root, root)) != root:
-            root = up
-        while (up := self.parent.get(element, element)) != root:
-            self.parent[element] = root
-            element = up
-        return root
-
-    def _join(self, a: int, b: int) -> None:
-        x, y = self._find(a), self._find(b)
-        if x != y:
-            self.parent[max(x, y)] = min(x, y)
-
     def is_live_after(self, block: Block, reg: Reg) -> bool:
         """Whether some path from the end of ``block`` reads ``reg``."""
         return any(self.live[s] >> reg.number & 1 for s in block.successors())
@@ -130,7 +122,7 @@ class _Webs:
         return self._reg(self._element(block.number, reg.number, defined=True), reg)
 
     def _reg(self, element: int, reg: Reg) -> Reg:
-        root = self._find(element)
+        root = self._root.get(element, element)
         found = self._of_web.get(root)
         if found is None:
             found = Reg(f"{reg.name}.{len(self.regs)}", reg.type, len(self.regs))
