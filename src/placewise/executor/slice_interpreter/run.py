@@ -38,7 +38,7 @@ from placewise.executor.slice_interpreter.backward_slice import (
 )
 from placewise.executor.slice_interpreter.guarded import made_nodes
 from placewise.executor.slice_interpreter.kept_accesses import Accesses, KeptAccesses
-from placewise.executor.slice_interpreter.lane_loops import branch, count_active
+from placewise.executor.slice_interpreter.lane_loops import branch, count_active, lanes_at
 from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, spread
 from placewise.executor.slice_interpreter.specials import special_registers
 from placewise.executor.slice_interpreter.steps import Call, State, Step, call_of, count_of
@@ -207,6 +207,8 @@ class _Run:
         self.code: dict[int, list[Step]] = {}
         self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
         self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
+        self.unguarded: dict[int, int] = {}
+        """Basic blocks of the accesses that all active lanes take part in, by site."""
         self.site_executions = np.zeros((len(blocks), len(program.accesses)), np.int64)
         self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
         self._last_mask: NDArray[np.bool_] | None = None
@@ -218,7 +220,7 @@ class _Run:
             while True:
                 number = int(self.at.min())
                 if number != _END:
-                    self._block(self.program.blocks[number], self.at == number)
+                    self._block(self.program.blocks[number])
                 elif self.waiting:
                     self._release()
                 else:
@@ -227,6 +229,8 @@ class _Run:
     def _release(self) -> None:
         """Let all lanes at barriers go on; each of their blocks has passed one more barrier."""
         held = np.logical_or.reduce(list(self.waiting.values())).any(axis=1)
+        # Steps before keep the array that they refer to.
+        self.phase = self.phase.copy()
         self.phase[np.unique(self.block_of_warp[held])] += 1
         for target, lanes in self.waiting.items():
             self.at[lanes] = target
@@ -247,7 +251,7 @@ class _Run:
         self.warps.rows = None
         self.regs.write(reg, result[self.block_of_warp][:, None].astype(DTYPES[reg.type]), mask)
 
-    def _block(self, block: Block, mask: NDArray[np.bool_]) -> None:
+    def _block(self, block: Block) -> None:
         code = self.code.get(block.number)
         if code is None:
             code = self.code[block.number] = self._prepare(block)
@@ -258,13 +262,14 @@ class _Run:
                 with_guards=self.for_guards,
             )
         count = self.executions[:, block.number]
-        took_part = np.zeros(len(mask), np.bool_)
+        mask, took_part = np.empty(self.at.shape, np.bool_), np.empty(len(self.at), np.bool_)
+        active = lanes_at(self.at, block.number, mask, took_part)
         count_active(mask, self.block_of_warp, took_part, count[:, 0], count[:, 1])
-        self.steps.append((block.number, took_part, self.phase.copy()))
+        self.steps.append((block.number, took_part, self.phase))
         if self.lanes is not None:
             packed = np.packbits(mask, axis=1, bitorder="little")
             self.lanes.append(packed.view("<u4").reshape(-1))
-        self.warps.choose(took_part)
+        self.warps.choose(took_part, active)
         mask = self.warps.of(mask)
         self.values.clear()
         values = self.values
@@ -318,6 +323,8 @@ class _Run:
                 access = n.access
                 if access.space != "param" or n in self.slice.contents:
                     steps.append(Step(n, self._memory_call(n, access)))
+                if access.space != "param" and guard_of(n) is None and n.op != "texture":
+                    self.unguarded[access.site] = block.number
             elif n.op == "count":
                 steps += [Step(n, count_of(n))] if self.counted else []
             elif n in needed:
@@ -358,8 +365,12 @@ class _Run:
         return call
 
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
+        guarded = access.site not in self.unguarded
+        if not guarded and not self.kept.wants(access.site):
+            return
         found = self._participants(mask)
-        self.site_executions[:, access.site] += found.counts
+        if guarded:
+            self.site_executions[:, access.site] += found.counts
         if self.kept.are_too_many(int(found.counts.sum())):
             self._last_participants = None
             found = self._participants(mask)
@@ -406,6 +417,8 @@ class _Run:
 
     def result(self, sites: tuple[Site, ...]) -> SlicedTrace:
         """The trace of everything executed so far."""
+        for site, block in self.unguarded.items():
+            self.site_executions[:, site] = self.executions[:, block, 0]
         return SlicedTrace(
             self.program,
             sites,

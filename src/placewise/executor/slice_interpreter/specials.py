@@ -48,4 +48,8 @@ def special_registers(
         "gt": ~(bit - 1 | bit),
         "ge": ~(bit - 1),
     }
-    return specials | {f"lanemask_{name}": mask for name, mask in masks.items()}
+    specials |= {f"lanemask_{name}": mask for name, mask in masks.items()}
+    return {
+        name: lanes.astype(np.uint64 if name == "clock" else np.uint32)
+        for name, lanes in specials.items()
+    }

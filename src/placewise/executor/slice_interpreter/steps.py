@@ -78,7 +78,7 @@ def call_of(n: Node) -> Call:
     if n.op == "special":
         dtype, name = DTYPES[n.type], str(n.attr)
         return lambda run, _: run.values.__setitem__(
-            n, run.warps.of(run.specials[name]).astype(dtype)
+            n, run.warps.of(run.specials[name]).astype(dtype, copy=False)
         )
     if n.op == "param":
         return _param(n)
@@ -95,7 +95,16 @@ def call_of(n: Node) -> Call:
         raise UnsupportedError(
             f"the result of '{n.op}' (an operation of the warp IR) decides a path or an address"
         )
-    args, wanted = n.args, np.dtype(DTYPES[n.type])
+    wanted = np.dtype(DTYPES[n.type])
+    if len(n.args) == 2:
+        first, second = n.args
+
+        def compute_two(run: State, _: NDArray[np.bool_]) -> None:
+            value = function(run.values[first], run.values[second])
+            run.values[n] = value if value.dtype == wanted else value.astype(wanted)
+
+        return compute_two
+    args = n.args
 
     def compute(run: State, _: NDArray[np.bool_]) -> None:
         value = function(*[run.values[a] for a in args])

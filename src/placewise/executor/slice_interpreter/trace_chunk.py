@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.device_memory.address_space import WINDOWS
+from placewise.executor.slice_interpreter.affine_lanes import describe_lanes
 from placewise.executor.slice_interpreter.kept_accesses import Accesses
 from placewise.executor.slice_interpreter.run import SlicedTrace
 from placewise.executor.trace import TraceChunk
@@ -119,13 +120,16 @@ def _in_parts(accesses: Sequence[Accesses]) -> Iterator[list[Accesses]]:
 def _lanes(mask: NDArray[np.bool_], offset: NDArray[np.int64]) -> _Lanes:
     """Mask, start and stride of accesses, from (n, 32) active lanes and their bytes from the start
     of the array."""
-    base, upper, stride, affine = _affine(offset, mask)
-    active = mask[~affine]
+    n = len(mask)
+    bits, affine = np.zeros(n, np.uint32), np.zeros(n, np.bool_)
+    base, upper, stride = np.zeros((3, n), np.int64)
+    describe_lanes(mask, offset, bits, base, upper, stride, affine)
+    scattered = ~affine
+    active = mask[scattered]
     count = active.sum(axis=1)
-    start = np.full(len(mask), -1, np.int64)
-    start[~affine] = np.cumsum(count) - count
-    bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)
-    return _Lanes(bits, base, upper, stride, start, offset[~affine][active])
+    start = np.full(n, -1, np.int64)
+    start[scattered] = np.cumsum(count) - count
+    return _Lanes(bits, base, upper, stride, start, offset[scattered][active])
 
 
 def _all_lanes(parts: Iterator[_Lanes]) -> _Lanes:
@@ -147,24 +151,3 @@ def _array_of_window(sliced: SlicedTrace) -> NDArray[np.int32]:
     for region in sliced.device.regions:
         arrays[region.window] = region.array
     return arrays
-
-
-def _affine(
-    offset: NDArray[np.int64], mask: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """(first, second, stride, affine) of n accesses.
-
-    ``affine`` (n,) holds for full warps whose two halves have this one stride; then ``first`` and
-    ``second`` are the offsets of the half warps' first lanes. Else both are that of the first
-    active lane, and the stride is 0: what other lanes hold may be no address at all.
-    """
-    if not len(offset):
-        none = np.zeros(0, np.int64)
-        return none, none, none, np.zeros(0, np.bool_)
-    stride = offset[:, 1] - offset[:, 0]
-    steps = np.diff(offset.reshape(-1, 2, 16), axis=2)
-    affine = (steps == stride[:, None, None]).all(axis=(1, 2)) & mask.all(axis=1)
-    affine &= np.abs(stride) < 1 << 31
-    place = np.take_along_axis(offset, mask.argmax(axis=1)[:, None], axis=1)[:, 0]
-    first, second = (np.where(affine, offset[:, lane], place) for lane in (0, 16))
-    return first, second, np.where(affine, stride, 0), affine

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.slice_interpreter import Accesses, SlicedTrace
+from placewise.model.evidence.request_loops import sectors_of_requests
 
-SECTOR_BYTES = 32
 _EXECUTIONS = 64
 """Executions of one instruction, by one block, that are looked at."""
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-"""Multiplication by an odd number with many bits set spreads the bits of a number."""
+_ODD = np.uint64(0xC2B2AE3D27D4EB4F)
+"""Multiples of an odd number with many bits set are spread over all numbers of 64 bits."""
 THROUGH_L1 = ("global", "local", "generic", "texture")
 """Spaces that are accessed through L1."""
 
@@ -74,34 +74,31 @@ def _of_one_block(
     blocks = blocks[traced[blocks]]
     if not len(blocks):
         return []
-    chosen = blocks[len(blocks) // 2]
+    # The warps of a block are adjacent.
+    chosen = block_of_warp == blocks[len(blocks) // 2]
+    first = int(chosen.argmax())
+    last = first + int(np.count_nonzero(chosen))
     found = []
     for access in accesses:
-        rows = (block_of_warp[access.warps] == chosen) & access.mask.any(axis=1)
-        if rows.any():
-            found.append(access.of(rows))
+        own = np.logical_and(access.warps >= first, access.warps < last)
+        if not own.any():
+            continue
+        part = access.of(own)
+        part = part.of(np.any(part.mask, axis=1))
+        if len(part.warps):
+            found.append(part)
             if len(found) == _EXECUTIONS:
                 break
     return found
 
 
 def _reuse(accesses: list[Accesses]) -> Reuse:
-    warps = np.concatenate([a.warps for a in accesses])
-    step = np.repeat(np.arange(len(accesses)), [len(a.warps) for a in accesses])
+    warps = np.concatenate([a.warps for a in accesses]).astype(np.uint64)
+    sizes = [len(a.warps) for a in accesses]
+    step = np.repeat(np.arange(len(accesses), dtype=np.uint64), sizes)
     mask = np.concatenate([a.mask for a in accesses])
-    sector = np.concatenate([a.offset for a in accesses]) // SECTOR_BYTES
-    far = np.iinfo(np.int64).max
-    ordered = np.sort(np.where(mask, sector, far), axis=1)
-    different = (np.diff(ordered, axis=1, prepend=-1) != 0) & (ordered != far)
-    # Requests are told apart by a sum over their sectors, which mixes bits of each.
-    mixed = ordered.astype(np.uint64) * _ODD
-    mixed = (mixed ^ mixed >> np.uint64(31)) * _ODD
-    key = np.where(different, mixed, np.uint64(0)).sum(axis=1, dtype=np.uint64)
-    key += np.concatenate([a.window for a in accesses]).astype(np.uint64)
-    at_once = np.unique(np.stack([step.astype(np.uint64), key]), axis=1).shape[1]
-    of_warps = np.unique(np.stack([warps.astype(np.uint64), key]), axis=1).shape[1]
-    return Reuse(
-        float(different.sum() / len(mask)),
-        1.0 - of_warps / len(key),
-        len(key) / at_once,
-    )
+    offset = np.concatenate([a.offset for a in accesses])
+    key = np.concatenate([a.window for a in accesses]).astype(np.uint64)
+    sectors = sectors_of_requests(mask, offset, key)
+    at_once, of_warps = (len(np.unique(key + _ODD * by)) for by in (step, warps))
+    return Reuse(sectors / len(mask), 1.0 - of_warps / len(key), len(key) / at_once)

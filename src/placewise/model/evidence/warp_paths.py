@@ -21,11 +21,10 @@ from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Traffic, total_traffic
 from placewise.model.evidence.block_kinds import BlockKinds
 from placewise.model.evidence.contention import Hottest, hottest_places
+from placewise.model.evidence.request_loops import LINE_BYTES, shapes_of_requests
 from placewise.model.evidence.shorten import LONGEST, shortened
 from placewise.model.evidence.waiting_loads import THROUGH_L1, Reuse, reuse_of_loads
 
-LINE_BYTES = 128
-"""Bytes of an L1 line (one tag) on every architecture whose machine code holds a schedule."""
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
@@ -38,8 +37,6 @@ UNEVEN = 0.1
 those of the average block."""
 _MOST_COUNTED = 256
 """Executions of one instruction whose passes are counted; further ones are assumed to be alike."""
-_LANE_WEIGHTS = np.random.default_rng(0).integers(1, 1 << 62, 32) | 1
-"""Odd numbers of 62 bits: sums of lanes times these, modulo 2^64, tell apart where lanes are."""
 
 
 class Passes(NamedTuple):
@@ -314,10 +311,9 @@ def passes_of(
 ) -> NDArray[np.float64]:
     """(n, 3) what :class:`Passes` has of each access. It stays the same if all lanes move by whole
     lines, so it is computed once for accesses that differ in nothing else."""
-    far = np.iinfo(np.int64).max
-    start = np.where(mask, offsets, far).min(axis=1) // LINE_BYTES * LINE_BYTES
-    place = np.where(mask, offsets - start[:, None], -1)
-    _, some, like = np.unique(place @ _LANE_WEIGHTS, return_index=True, return_inverse=True)
+    key = np.zeros(len(mask), np.int64)
+    shapes_of_requests(mask, offsets, key)
+    _, some, like = np.unique(key, return_index=True, return_inverse=True)
     own = offsets[some], mask[some], lane_bytes
     found = np.stack([data_passes(*own), lines(*own), full_passes(*own)], axis=1)
     return found[like]

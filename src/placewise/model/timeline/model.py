@@ -147,7 +147,9 @@ def _at_hand(model: str, evidence: Evidence, machine: Machine) -> _AtHand:
     paths = evidence.warp_paths or warp_paths_from_counts(run)
     code = instructions(run.kernel)
     executions = {c.place: c.warps for c in run.execution.instruction_counts()}
-    executed = frozenset({*executions, *paths.instructions.tolist()})
+    on_paths = np.zeros(int(paths.instructions.max(initial=0)) + 1, np.bool_)
+    on_paths[paths.instructions] = True
+    executed = frozenset({*executions, *np.flatnonzero(on_paths).tolist()})
     tables = [
         table(code, machine, reach_of(run, executions, machine, kind), paths.barriers, executed)
         for kind in paths.kinds
