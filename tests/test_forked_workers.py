@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from placewise.forked_workers import Lost, Shares, answers
+from placewise.forked_workers import Lost, Shares, answers, begun
 
 
 def test_shared_objects_come_back_as_they_are():
@@ -27,6 +27,16 @@ def test_a_task_that_fails_is_lost_alone():
 def test_an_answer_that_cannot_be_sent_is_lost():
     ((_, found),) = answers([0], lambda _: lambda: None, workers=1)
     assert isinstance(found, Lost)
+
+
+def test_a_function_that_was_begun_is_waited_for():
+    array = np.arange(4)
+    with begun(lambda: (array, int(array.sum())), shared=[array]) as answer:
+        found, total = answer()
+    assert found is array
+    assert total == 6
+    with begun(lambda: 1 // 0) as answer:
+        assert isinstance(answer(), Lost)
 
 
 def test_work_of_a_slow_worker_is_taken_over():

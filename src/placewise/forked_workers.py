@@ -12,6 +12,7 @@ import multiprocessing
 import pickle
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -74,6 +75,27 @@ def answers(
     finally:
         for worker in staff:
             worker.end()
+
+
+@contextmanager
+def begun(
+    function: Callable[[], R], *, shared: Sequence[Any] = ()
+) -> Generator[Callable[[], R | Lost], None, None]:
+    """Begin ``function`` in a process of its own; yields a function that waits for its answer.
+
+    Objects ``shared`` are treated as by :func:`answers`. The process ends with the context.
+    """
+    worker: _Worker[bool, R] = _Worker(0, lambda _: function(), shared)
+
+    def answer() -> R | Lost:
+        wait([worker.connection])
+        return worker.answer(None)
+
+    try:
+        worker.give(True)
+        yield answer
+    finally:
+        worker.end()
 
 
 class Shares(Generic[T]):

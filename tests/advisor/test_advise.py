@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from placewise.advisor import advise, legal_placements, prepare, verify
+from placewise.advisor import FINALISTS, advise, legal_placements, prepare, verify
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
@@ -15,7 +15,7 @@ def test_options_are_ranked_and_the_finalists_are_proven(gather_advice):
     ratios = [o.ratio for o in gather_advice.options]
     assert ratios == sorted(ratios)
     assert gather_advice.options[0].proven
-    assert sum(o.proven for o in gather_advice.options) >= 5
+    assert sum(o.proven for o in gather_advice.options) == FINALISTS
     assert all(o.low <= o.ratio <= o.high for o in gather_advice.options)
     assert gather_advice.present.ratio == 1.0
 
@@ -109,7 +109,9 @@ def test_loads_that_the_compiler_makes_read_only_are_so_at_present():
     assert advice.present.placement["x"] == "readonly"
     assert advice.present.placement["y"] == "global"
     assert ("x", "global") in {(i.array, i.space) for i in advice.illegal}
-    assert all(o.proven for o in advice.options)
+    written = [o for o in advice.options if o.verification is not None]
+    assert written
+    assert all(o.proven for o in written)
     # The paper's C1060 has no read-only cache to go through.
     assert advise(case, "C1060", finalists=0).present.placement["x"] == "global"
 

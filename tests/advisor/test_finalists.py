@@ -78,7 +78,7 @@ def test_the_words_give_an_interval_where_the_probability_is_known():
     assert gain_in_words(unknown) == "2.00 times as fast, with unknown probability"
 
 
-def test_moves_that_buy_nothing_are_tried_last():
+def test_moves_that_buy_nothing_are_not_tried():
     options = [
         option(0.80, a="shared"),
         option(0.805, a="shared", b="shared"),
@@ -90,5 +90,21 @@ def test_moves_that_buy_nothing_are_tried_last():
     assert [moved(options[i]) for i in chosen] == [
         {"d": "readonly"}, {"a": "shared"}, {"c": "texture"},
     ]  # fmt: skip
+    assert len(finalists(options, PRESENT, MACHINE, 9)) == 3
     assert finalists([], PRESENT, MACHINE, 3) == []
     assert finalists(options, PRESENT, MACHINE, 0) == []
+
+
+def test_textures_are_tried_only_where_read_only_loads_are_worse():
+    options = [option(0.90, a="texture"), option(0.91, a="readonly"), option(0.915, b="texture")]
+    options += [option(0.97, b="readonly"), option(0.99, c="constant"), option(1.0, c="readonly")]
+    chosen = finalists(options, PRESENT, MACHINE, 9)
+    assert [moved(options[i]) for i in chosen] == [
+        {"a": "readonly"}, {"b": "texture"}, {"b": "readonly"}, {"c": "constant"},
+        {"c": "readonly"},
+    ]  # fmt: skip
+
+
+def test_of_placements_that_lose_only_one_is_tried():
+    options = [option(1.03, a="readonly"), option(1.3, b="shared"), option(2.0, c="shared")]
+    assert finalists(options, PRESENT, MACHINE, 9) == [0]

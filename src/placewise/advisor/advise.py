@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from placewise.advisor.advice import Advice, Option, RunFacts
@@ -37,9 +38,10 @@ from placewise.advisor.finalists import (
     recommended,
 )
 from placewise.advisor.finalists import finalists as best_ranked
-from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked
+from placewise.advisor.forms.at_once import meanwhile
+from placewise.advisor.forms.chunked_tiles import fastest_chunked, first_chunked
 from placewise.advisor.forms.prove import prove
-from placewise.advisor.forms.timing import corrections_of, ratio_of_times, time_form
+from placewise.advisor.forms.timing import Timed, corrections_of, ratio_of_times, time_form
 from placewise.advisor.forms.undone_forms import with_undone
 from placewise.advisor.forms.write_form import writable
 from placewise.advisor.prepare import Prepared, Profiling, prepare
@@ -61,7 +63,7 @@ from placewise.recorded.recorded_counters import choose_launch, read_measured
 from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
 from placewise.space import Placement
 
-FINALISTS = 5
+FINALISTS = 4
 """Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
 
 DEMAND = Demand()
@@ -139,14 +141,18 @@ def advise(
             measured_ms = launch.microseconds * 1e-3
         prepared = _profiled(prepared, launch, profile, differs)
     progress("searching placements", 0, 0)
-    candidates = search(prepared.profile, prepared.legality, machine, path_model(joint=True))
-    now = next(c for c in candidates if c.present)
-    present = _option(now, now, measured_ms)
-    options = [_option(c, now, measured_ms) for c in candidates if not c.present]
-    if finalists or chooser is not Chooser.TIMELINE:
-        progress("timing the present form", 0, 0)
-        timed = time_form(prepared.kernel, prepared.case, machine, corrected=prepared.corrected)
-        present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
+    timing = bool(finalists) or chooser is not Chooser.TIMELINE
+    with meanwhile(partial(_time_of_present, prepared), prepared, wanted=timing) as time_of_present:
+        candidates = search(prepared.profile, prepared.legality, machine, path_model(joint=True))
+        now = next(c for c in candidates if c.present)
+        present = _option(now, now, measured_ms)
+        options = [_option(c, now, measured_ms) for c in candidates if not c.present]
+        if timing:
+            progress("timing the present form", 0, 0)
+            timed = time_of_present()
+            present = replace(
+                present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed)
+            )
     if chooser is Chooser.TIMELINE:
         chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
         if undo and finalists:
@@ -158,7 +164,7 @@ def advise(
         placements = chosen_placements(chooser, prepared)
         moved = [p for p in placements if p != present.placement]
         chosen = _among(moved, options, now, prepared, measured_ms, known=[])
-        prove(chosen, options, prepared, present, progress, {})
+        prove(chosen, options, prepared, present, progress, slower=True)
         best = best_by(chooser, [options[at] for at in chosen])
     written = [options[at] for at in chosen]
     # Forms that were timed come first, since less is known about the others.
@@ -199,6 +205,10 @@ def advise(
     )
 
 
+def _time_of_present(prepared: Prepared) -> Timed:
+    return time_form(prepared.kernel, prepared.case, prepared.machine, corrected=prepared.corrected)
+
+
 def _why(best: Option | None, present: Option, prepared: Prepared) -> str:
     """What limits the kernel and what the move changes; then what its small blocks waste."""
     said = why_in_words(best, present)
@@ -220,21 +230,24 @@ def _finalists(
     machine = prepared.machine
     able = writable(options, prepared)
     chosen = [able[at] for at in best_ranked([options[a] for a in able], present, machine, number)]
-    known: dict[Placement, TimedForm] = {}
-    if present.rerun is not None and present.timed is not None:
+    if present.rerun is None or present.timed is None:
+        prove(chosen, options, prepared, present, progress)
+    else:
         facts = array_facts(prepared.profile, now)
         others = operands(facts, prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
         others += private_copies(prepared.legality, prepared.view)
         others += hot_tiles(facts, prepared.legality)
-        known = {f.placement: f for f in fastest_chunked(prepared, present.timed, progress)}
-        others += known
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
-    prove(chosen, options, prepared, present, progress, known)
-    together = joined(options, prepared.legality)
-    more = _among(together, options, now, prepared, measured_ms, known=chosen)
-    prove(more, options, prepared, present, progress, known)
-    chosen += more
+        first = first_chunked(prepared)
+        timed = prove(chosen, options, prepared, present, progress, beside=first)
+        tiled = fastest_chunked(timed, prepared, present.timed, progress)
+        chunked = [f.placement for f in tiled]
+        together = joined(options, tiled, prepared.legality)
+        more = _among([*chunked, *together], options, now, prepared, measured_ms, known=chosen)
+        known = {f.placement: f for f in tiled}
+        prove(more, options, prepared, present, progress, known=known)
+        chosen += more
     options[:] = [with_simulated_reasons(o, machine) for o in options]
     return chosen
 

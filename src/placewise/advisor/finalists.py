@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from placewise.advisor.advice import ArrayFacts, Option
+from placewise.advisor.forms.timed_form import TimedForm
 from placewise.choose import Legality
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
@@ -43,20 +45,40 @@ class Demand:
 
 
 def finalists(options: list[Option], present: Option, machine: Machine, number: int) -> list[int]:
-    """Positions of the options to prove. First comes the one to recommend, the smallest edit among
-    those that are as good as the best; then the others by rank. Options with moves that gain
-    nothing come last, since a part of their moves alone is as good."""
+    """Positions of the ``number`` options to prove. First comes the one to recommend, the smallest
+    edit among those that are as good as the best; then the others by rank. Left out are
+
+    - options with moves that gain nothing, since a part of their moves alone is as good, and moves
+      that gain alone are tried together later;
+    - textures where read-only loads, a smaller edit, are as good, and the reverse;
+    - options that are worse than the present placement, unless there is no other.
+    """
     if not options or not number:
         return []
     good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
     simplest = min(good, key=lambda i: (edit_size(options[i], present, machine), i))
     moves = [frozenset(o.placement.moved(present.placement)) for o in options]
-    idle = [
-        any(moves[j] < moves[i] and one.ratio <= o.ratio + AS_GOOD for j, one in enumerate(options))
-        for i, o in enumerate(options)
-    ]
-    rest = sorted((i for i in range(len(options)) if i != simplest), key=lambda i: idle[i])
-    return [simplest, *rest][:number]
+    reached = [_reached(o, present, machine) for o in options]
+    sizes = [edit_size(o, present, machine) for o in options]
+
+    def is_left_out(i: int) -> bool:
+        as_good = [j for j, o in enumerate(options) if o.ratio <= options[i].ratio + AS_GOOD]
+        idle = any(moves[j] < moves[i] for j in as_good)
+        twin = any(reached[j] == reached[i] and (sizes[j], j) < (sizes[i], i) for j in as_good)
+        return idle or twin or options[i].ratio > 1.0 + AS_GOOD
+
+    rest = (i for i in range(len(options)) if i != simplest and not is_left_out(i))
+    return [simplest, *islice(rest, number - 1)]
+
+
+def _reached(option: Option, present: Option, machine: Machine) -> frozenset[tuple[str, str]]:
+    """The arrays that an option moves, each with its new space or, where it stays in global memory
+    and is loaded through another cache, with no space."""
+    ways = {space.name: space.way for space in machine.spaces}
+    return frozenset(
+        (array, to if ways[to].has_own_memory else "")
+        for array, _, to in option.placement.moved(present.placement)
+    )
 
 
 def operands(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine) -> list[Placement]:
@@ -104,13 +126,15 @@ def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
     ]
 
 
-def joined(options: list[Option], legality: Legality) -> list[Placement]:
+def joined(
+    options: Sequence[Option], chunked: Sequence[TimedForm], legality: Legality
+) -> list[Placement]:
     """Placements that combine moves of single arrays which each gain by the form's own time. One
-    has all these moves; another has the best tiles by chunks of a loop, and these moves for the
-    arrays without such tiles. These tiles need not gain alone: where an array that is updated in
-    each turn of a loop limits the kernel, tiles of the others pay only once it is moved."""
-    timed = [o for o in options if o.proven and o.rerun]
-    gaining = [o for o in timed if o.ratio <= 1.0 - AS_GOOD]
+    has all these moves; another has the best of the tiles by chunks of a loop, ``chunked``, and
+    these moves for the arrays without such tiles. These tiles need not gain alone: where an array
+    that is updated in each turn of a loop limits the kernel, tiles of the others pay only once it
+    is moved."""
+    gaining = [o for o in options if o.proven and o.rerun and o.ratio <= 1.0 - AS_GOOD]
     best: dict[str, tuple[float, str]] = {}
     for option in gaining:
         moves = option.placement.moved(legality.present)
@@ -119,9 +143,8 @@ def joined(options: list[Option], legality: Legality) -> list[Placement]:
             best[array] = min(best.get(array, (1.0, "")), (option.ratio, space))
     spaces = {array: space for array, (_, space) in best.items()}
     found = [_with(legality.present, spaces)] if len(best) > 1 else []
-    chunked = [o for o in timed if o.placement.chunk is not None]
     if chunked:
-        tiled = min(chunked, key=lambda o: o.ratio).placement
+        tiled = min(chunked, key=lambda f: f.ratio).placement
         kept = {array for array, _, _ in tiled.moved(legality.present)}
         others = {a: s for a, s in spaces.items() if a not in kept}
         if others:

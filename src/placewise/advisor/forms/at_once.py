@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 from placewise.advisor.forms.timing import Timed
 from placewise.advisor.prepare import Prepared
-from placewise.forked_workers import Lost, answers
+from placewise.forked_workers import Lost, answers, begun
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,6 +30,25 @@ def tried(
     with closing(answers(tasks, function, workers=prepared.workers, shared=shared)) as found:
         for task, answer in found:
             yield task, function(task) if isinstance(answer, Lost) else answer
+
+
+@contextmanager
+def meanwhile(
+    function: Callable[[], R], prepared: Prepared, *, wanted: bool = True
+) -> Iterator[Callable[[], R]]:
+    """Yields a function that returns what ``function`` returns. If ``prepared.workers`` are several
+    processes, one of them works on it while the context does something else; not so unless the
+    answer is ``wanted``."""
+    if prepared.workers < 2 or not wanted:
+        yield function
+        return
+    with begun(function, shared=_shared(prepared, None)) as answer:
+
+        def result() -> R:
+            found = answer()
+            return function() if isinstance(found, Lost) else found
+
+        yield result
 
 
 def _shared(prepared: Prepared, present: Timed | None) -> list[Any]:

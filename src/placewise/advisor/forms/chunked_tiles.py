@@ -5,15 +5,15 @@ A model of memory traffic does not see barriers, tile fills and occupancy, which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from placewise.advisor.finalists import AS_GOOD
 from placewise.advisor.forms.at_once import tried
-from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
-from placewise.advisor.forms.write_form import Form, write_forms
+from placewise.advisor.forms.timed_form import TimedForm, timed_form
+from placewise.advisor.forms.timing import Timed
+from placewise.advisor.forms.write_form import write_forms
 from placewise.advisor.prepare import Prepared
-from placewise.errors import UnsupportedError
 from placewise.progress import Progress
 from placewise.rewriter import ASYNC_COPIES
 from placewise.space import Placement
@@ -28,50 +28,86 @@ _ALONE = 3
 """Subsets of a plan's arrays are also tried if the plan has at most this many arrays."""
 
 
-@dataclass(frozen=True, eq=False)
-class TimedForm:
-    """A placement written out and timed."""
-
-    placement: Placement
-    form: Form
-    timed: Timed
-    ratio: float
-    """Time of the form over that of the present form."""
+_Groups = dict[frozenset[str], list[Placement]]
+"""Placements by the arrays that they move, in ascending order of their chunk lengths."""
 
 
-def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> list[TimedForm]:
+def first_chunked(prepared: Prepared) -> list[Placement]:
+    """The placements in tiles by chunks of a loop that are timed first: a few chunk lengths far
+    apart, for all arrays that can have such tiles at the same time."""
+    groups = _groups(prepared)
+    return [p for arrays in _widest(groups) for p in _first_lengths(groups[arrays])]
+
+
+def fastest_chunked(
+    first: Sequence[TimedForm], prepared: Prepared, present: Timed, progress: Progress
+) -> list[TimedForm]:
     """The fastest placements in tiles by chunks of a loop, if they are faster than the present
-    form; else the one that is least slower, as it may pay beside other moves. A few chunk lengths
-    far apart are timed first, then the lengths next to the best. Subsets of a plan's arrays are
-    timed only with the best length of the whole plan."""
-    groups: dict[frozenset[str], list[Placement]] = {}
-    for placement in prepared.legality.chunked:
-        moves = placement.moved(prepared.legality.present)
-        groups.setdefault(frozenset(array for array, _, _ in moves), []).append(placement)
-    found: list[TimedForm] = []
-    narrower: list[Placement] = []
-    for arrays, placements in groups.items():
-        wider = [f for f in found if arrays < _arrays(f, prepared)]
-        if wider:
-            if len(_arrays(wider[0], prepared)) <= _ALONE:
-                best_length = min(wider, key=lambda f: f.ratio).placement.chunk
-                narrower += [p for p in placements if p.chunk == best_length]
-            continue
-        longest = [p for p in placements if p.chunk == placements[-1].chunk]
-        some = [p for p in placements if p.chunk in _FIRST] or longest
-        timed = _timed(some, prepared, present, progress)
-        if timed:
-            best = min(timed, key=lambda f: f.ratio).placement
-            at = placements.index(best)
-            near = [p for p in placements[max(0, at - 1) : at + 2] if p not in some]
-            timed += _timed(near, prepared, present, progress)
-        found += timed
-    # All at once, so that several processes have something to do.
-    found += _timed(narrower, prepared, present, progress)
+    form; else the one that is least slower, as it may pay beside other moves. ``first`` are the
+    times of :func:`first_chunked`. Then the lengths next to the best are timed, and subsets of the
+    arrays with the best of the first lengths."""
+    groups = _groups(prepared)
+    found, left = list(first), groups
+    while left := _without(_widest(left), left, found, prepared):
+        # Where no form of a group can be written, subsets of its arrays are groups of their own.
+        some = [p for arrays in _widest(left) for p in _first_lengths(left[arrays])]
+        found += _timed(some, prepared, present, progress)
+    more = dict.fromkeys(_next_lengths(found, groups, prepared))
+    found += _timed(list(more), prepared, present, progress)
     faster = sorted((f for f in found if f.ratio < 1.0), key=lambda f: f.ratio)
     overlapped = _overlapped(faster, prepared, present, progress)
     least = [min(found, key=lambda f: f.ratio)] if found else []
     return [*overlapped, *faster][:_FASTEST] or [f for f in least if f.ratio < _HOPELESS]
+
+
+def _groups(prepared: Prepared) -> _Groups:
+    groups: _Groups = {}
+    for placement in prepared.legality.chunked:
+        groups.setdefault(_moved(placement, prepared), []).append(placement)
+    return groups
+
+
+def _widest(groups: _Groups) -> list[frozenset[str]]:
+    """Sets of arrays that are part of no other one."""
+    return [arrays for arrays in groups if not any(arrays < other for other in groups)]
+
+
+def _without(
+    tried: Sequence[frozenset[str]],
+    groups: _Groups,
+    found: Sequence[TimedForm],
+    prepared: Prepared,
+) -> _Groups:
+    """The groups but those ``tried``, and but subsets of the arrays of forms that were found."""
+    written = {_arrays(f, prepared) for f in found}
+    return {
+        arrays: own
+        for arrays, own in groups.items()
+        if arrays not in tried and not any(arrays < wider for wider in written)
+    }
+
+
+def _first_lengths(placements: Sequence[Placement]) -> list[Placement]:
+    """Those of a group's placements that are timed first."""
+    longest = [p for p in placements if p.chunk == placements[-1].chunk]
+    return [p for p in placements if p.chunk in _FIRST] or longest
+
+
+def _next_lengths(
+    found: Sequence[TimedForm],
+    groups: Mapping[frozenset[str], Sequence[Placement]],
+    prepared: Prepared,
+) -> Iterator[Placement]:
+    """What is timed after the first lengths: those next to the best of each group, and subsets of
+    its arrays with the best length."""
+    for arrays in dict.fromkeys(_arrays(f, prepared) for f in found):
+        own = [f for f in found if _arrays(f, prepared) == arrays]
+        best = min(own, key=lambda f: f.ratio).placement
+        at = groups[arrays].index(best)
+        known = {f.placement for f in own}
+        yield from (p for p in groups[arrays][max(0, at - 1) : at + 2] if p not in known)
+        for others in (g for a, g in groups.items() if a < arrays and len(arrays) <= _ALONE):
+            yield from (p for p in others if p.chunk == best.chunk)
 
 
 def _overlapped(
@@ -94,8 +130,12 @@ def _overlapped(
 
 
 def _arrays(timed: TimedForm, prepared: Prepared) -> frozenset[str]:
-    moves = timed.placement.moved(prepared.legality.present)
-    return frozenset(array for array, _, _ in moves)
+    return _moved(timed.placement, prepared)
+
+
+def _moved(placement: Placement, prepared: Prepared) -> frozenset[str]:
+    """The arrays that a placement moves."""
+    return frozenset(array for array, _, _ in placement.moved(prepared.legality.present))
 
 
 def _timed(
@@ -105,18 +145,7 @@ def _timed(
     forms = write_forms(prepared, placements, present, progress)
 
     def one(placement: Placement) -> TimedForm | None:
-        form = forms[placement]
-        if isinstance(form, UnsupportedError) or form.kernel is None:
-            return None
-        timed = time_form(
-            form.kernel,
-            form.rewritten.case,
-            prepared.machine,
-            like=present,
-            corrected=prepared.corrected,
-        )
-        ratio = ratio_of_times(timed, present)
-        return None if ratio is None else TimedForm(placement, form, timed, ratio.ratio)
+        return timed_form(placement, forms[placement], prepared, present)
 
     progress("timing tiles by chunks of a loop", 0, len(placements))
     found: dict[Placement, TimedForm | None] = dict.fromkeys(placements)

@@ -1,16 +1,17 @@
-"""Options written out, compiled, run on the case's own inputs, compared with the outputs of the
-original, and timed from their own machine code."""
+"""Options written out, compiled, and timed from their own machine code. Those that gain are run on
+the case's own inputs, and their outputs are compared with those of the original."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from placewise.advisor.advice import Option, Verification
 from placewise.advisor.explain.hint_notes import fates_of
 from placewise.advisor.forms.at_once import tried
-from placewise.advisor.forms.chunked_tiles import TimedForm
 from placewise.advisor.forms.same_code import is_same_launch
+from placewise.advisor.forms.timed_form import TimedForm, timed_form
 from placewise.advisor.forms.timing import ratio_of_times, time_form
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import Form, write_forms
@@ -19,42 +20,68 @@ from placewise.errors import UnsupportedError
 from placewise.progress import Progress
 from placewise.space import Placement
 
+NOTHING: Mapping[Placement, TimedForm] = MappingProxyType({})
+"""No form is known."""
 
+
+# One parameter for each thing that callers choose.
 def prove(
-    chosen: list[int],
+    chosen: Sequence[int],
     options: list[Option],
     prepared: Prepared,
     present: Option,
     progress: Progress,
-    known: Mapping[Placement, TimedForm],
-) -> None:
-    """Rewrite, run and time the options at the positions ``chosen``, and replace them by the
-    results. Forms in ``known`` are written and timed already, so this is not done again."""
+    *,
+    known: Mapping[Placement, TimedForm] = NOTHING,
+    beside: Sequence[Placement] = (),
+    slower: bool = False,
+) -> list[TimedForm]:
+    """Rewrite, time and run the options at the positions ``chosen``, and replace them by the
+    results. Forms in ``known`` are written and timed already, so this is not done again. Forms that
+    are predicted to gain nothing are run only with ``slower``.
 
-    placements = [options[at].placement for at in chosen]
-    unwritten = [placement for placement in placements if placement not in known]
-    forms = write_forms(prepared, unwritten, present.timed, progress)
+    The placements ``beside`` are written and timed at the same time, but not run: returns the forms
+    of those that compile and have a time.
+    """
+    unwritten = [p for p in (options[at].placement for at in chosen) if p not in known]
+    forms = write_forms(prepared, [*unwritten, *beside], present.timed, progress)
 
-    def proven(at: int) -> Option:
-        placement = options[at].placement
-        timed = known.get(placement)
-        form = timed.form if timed else forms[placement]
-        return _proven(options[at], form, prepared, present, timed)
+    def one(task: int | Placement) -> Option | TimedForm | None:
+        if isinstance(task, Placement):
+            return timed_form(task, forms[task], prepared, present.timed)
+        timed = known.get(options[task].placement)
+        form = timed.form if timed else forms[options[task].placement]
+        return _proven(options[task], form, prepared, present, timed, slower)
 
-    step = "verifying and timing"
-    progress(step, 0, len(chosen))
-    for done, (at, option) in enumerate(tried(chosen, proven, prepared, present.timed), start=1):
-        progress(step, done, len(chosen))
-        options[at] = option
+    tasks: list[int | Placement] = [*beside, *chosen]
+    # Fills of tiles take longest, and a long task at the end would be waited for alone.
+    shared = {s.name for s in prepared.machine.spaces if s.way.facts.per_block}
+    tasks.sort(key=lambda t: not shared & set(dict(_placement_of(t, options)).values()))
+    step = "timing and verifying"
+    progress(step, 0, len(tasks))
+    found: dict[Placement, TimedForm] = {}
+    for done, (task, result) in enumerate(tried(tasks, one, prepared, present.timed), start=1):
+        progress(step, done, len(tasks))
+        if isinstance(task, int) and isinstance(result, Option):
+            options[task] = result
+        elif isinstance(result, TimedForm):
+            found[result.placement] = result
     options[:] = _compared_alike(options, prepared, present)
+    return [found[placement] for placement in beside if placement in found]
 
 
+def _placement_of(task: int | Placement, options: Sequence[Option]) -> Placement:
+    return task if isinstance(task, Placement) else options[task].placement
+
+
+# One parameter for each thing that is known of the form.
 def _proven(
     option: Option,
     form: Form | UnsupportedError,
     prepared: Prepared,
     present: Option,
     known: TimedForm | None,
+    slower: bool,
 ) -> Option:
     if isinstance(form, UnsupportedError):
         # One placement that cannot be written out must not cost the user the advice on all others.
@@ -74,9 +101,6 @@ def _proven(
             beside=present.timed,
             rerun=ratio_of_times(present.timed, present.timed),
         )
-    found = verify(rewritten, prepared.case, prepared.execution, kernel)
-    if not found.identical:
-        return replace(option, rewritten=rewritten, verification=found)
     # An access window reserves part of L2, which a few blocks alone do not fill: run all blocks.
     windowed = rewritten.case.launch.window is not None
     timed = (
@@ -91,14 +115,16 @@ def _proven(
             corrected=prepared.corrected,
         )
     )
-    return replace(
-        option,
-        rewritten=rewritten,
-        verification=found,
-        timed=timed,
-        beside=present.timed,
-        rerun=ratio_of_times(timed, present.timed),
-    )
+    rerun = ratio_of_times(timed, present.timed)
+    option = replace(option, rewritten=rewritten, timed=timed, beside=present.timed, rerun=rerun)
+    # A form of which all blocks were run is compared with such a run of the present form later on.
+    alike = present.timed is not None and timed.whole == present.timed.whole
+    if alike and rerun is not None and rerun.ratio >= 1.0 and not slower:
+        return option
+    found = verify(rewritten, prepared.case, prepared.execution, kernel)
+    if not found.identical:
+        option = replace(option, timed=None, beside=None, rerun=None)
+    return replace(option, verification=found)
 
 
 def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:

@@ -23,6 +23,7 @@ SHOWN = 6
 """Most rows of the ranking that are shown. The JSON document has all of them."""
 ILLEGAL_SHOWN = 12
 IDENTICAL = "identical"
+NOT_RUN = "not run"
 
 
 def render(advice: Advice) -> RenderableType:
@@ -141,8 +142,13 @@ def ranking(advice: Advice) -> Table:
         recommended = option is advice.recommended
         table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
     hidden = len(advice.options) - len(rows) + 1
+    said = []
     if hidden > 0 or advice.placements > len(rows):
-        table.caption = f"{advice.placements} legal placements compared"
+        said.append(f"{advice.placements} legal placements compared")
+    if any(_proof(option, advice) == NOT_RUN for option in rows):
+        said.append("forms that gain nothing are not run")
+    if said:
+        table.caption = "; ".join(said)
         table.caption_justify = "left"
     return table
 
@@ -175,7 +181,7 @@ def _moves(option: Option, advice: Advice) -> str:
 
 def _proof(option: Option, advice: Advice) -> str:
     if option.verification is None:
-        return ""
+        return "" if option.rerun is None or option is advice.present else NOT_RUN
     if advice.case.language is not Language.CUDA:
         return "not written out"  # The notes say why.
     return IDENTICAL if option.verification.identical else option.verification.detail
