@@ -113,6 +113,7 @@ def time_form(
             kernel, case.launch, case.inputs, machine,
             whole=whole or (like is not None and like.whole),
             sampling=Sampling.FEW if like is None else like.sampling,
+            guards=False,
         )  # fmt: skip
         evidence = at_launch(corrected.apply(evidence), machine)
         known = None if like is None else like.prediction

@@ -89,7 +89,7 @@ def advise(
     ] = None,
     finalists: Annotated[
         int | None,
-        typer.Option(min=0, help="How many of the best placements are rewritten, verified, timed."),
+        typer.Option(min=0, help="How many of the best placements are rewritten and timed."),
     ] = None,
     probability: Annotated[
         float,

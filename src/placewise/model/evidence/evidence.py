@@ -75,13 +75,16 @@ def evidence_of(
     whole: bool = False,
     placement: Mapping[str, str] | None = None,
     sampling: Sampling = Sampling.FEW,
+    guards: bool = True,
 ) -> Evidence:
     """What ``kernel`` does in ``launch`` on ``machine``. Accesses to the arrays in ``placement``
     (space by array) are counted as if they were in these spaces, whatever the code does.
 
     It comes from a slice of the machine code, run for as many blocks as ``sampling`` says, or for
     more where these differ too much. Where no slice is possible, or with ``whole``, it comes from a
-    run of the whole launch.
+    run of the whole launch. Without ``guards``, a slice counts all active threads of an instruction
+    as executing it, whatever its predicate: no time depends on that, and most arithmetic of some
+    kernels is left out.
 
     Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
     what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
@@ -97,7 +100,7 @@ def evidence_of(
     try:
         with collection_held():
             kernel = replace(kernel, machine_code=True)
-            return _sliced(kernel, facts, launch, inputs, machine, placement, sampling)
+            return _sliced(kernel, facts, launch, inputs, machine, placement, sampling, guards)
     except UnsupportedError as error:
         run = run_all()
         note = f"the whole launch was run: {error.message}"
@@ -113,6 +116,7 @@ def _sliced(
     machine: Machine,
     placement: Mapping[str, str] | None,
     sampling: Sampling,
+    guards: bool,
 ) -> Evidence:
     shared = facts.static_shared_bytes + launch.shared_bytes
     resident = _resident(launch, machine, kernel.registers, shared)
@@ -123,13 +127,14 @@ def _sliced(
     }
     blocks = sampled[sampling]()
     looked_at_all = blocks.sample.complete and _has_few_warps(launch)
-    seen = _seen(kernel, launch, inputs, blocks, few=SMALL_ACCESSES if looked_at_all else 0)
+    few = SMALL_ACCESSES if looked_at_all else 0
+    seen = _seen(kernel, launch, inputs, blocks, few=few, guards=guards)
     enough = _enough(sampling, seen, blocks, launch)
     if enough > sampling:
         sampling = enough
         blocks = sampled[sampling]()
         if not seen.all_kept:
-            seen = _seen(kernel, launch, inputs, blocks, program=seen.program)
+            seen = _seen(kernel, launch, inputs, blocks, program=seen.program, guards=guards)
     execution = _execution(seen, blocks)
     launch_facts = LaunchFacts(
         launch,
@@ -256,6 +261,7 @@ def _seen(
     *,
     few: int = 0,
     program: Program | None = None,
+    guards: bool = True,
 ) -> SlicedTrace:
     """The sliced trace of ``blocks``, with the accesses of those that are simulated for each kind,
     or of all of them if the blocks, or all their accesses (at most ``few``), are few. ``program``
@@ -271,7 +277,7 @@ def _seen(
         slice_launch, kernel, launch, inputs, blocks.numbers, trace=traced, few=few, program=program
     )
     try:
-        return sliced()
+        return sliced(guards=guards)
     except PathTooLongError as error:
         if not error.with_guards:
             raise
