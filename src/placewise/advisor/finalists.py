@@ -50,7 +50,8 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
 
     - options with moves that gain nothing, since a part of their moves alone is as good, and moves
       that gain alone are tried together later;
-    - textures where read-only loads, a smaller edit, are as good, and the reverse;
+    - moves of the same arrays by a larger edit, if they are no better: constant memory and tiles
+      whose gain memory traffic does not show are tried by other rules;
     - options that are worse than the present placement, unless there is no other.
     """
     if not options or not number:
@@ -58,27 +59,17 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
     good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
     simplest = min(good, key=lambda i: (edit_size(options[i], present, machine), i))
     moves = [frozenset(o.placement.moved(present.placement)) for o in options]
-    reached = [_reached(o, present, machine) for o in options]
+    arrays = [frozenset(array for array, _, _ in own) for own in moves]
     sizes = [edit_size(o, present, machine) for o in options]
 
     def is_left_out(i: int) -> bool:
         as_good = [j for j, o in enumerate(options) if o.ratio <= options[i].ratio + AS_GOOD]
         idle = any(moves[j] < moves[i] for j in as_good)
-        twin = any(reached[j] == reached[i] and (sizes[j], j) < (sizes[i], i) for j in as_good)
+        twin = any(arrays[j] == arrays[i] and (sizes[j], j) < (sizes[i], i) for j in as_good)
         return idle or twin or options[i].ratio > 1.0 + AS_GOOD
 
     rest = (i for i in range(len(options)) if i != simplest and not is_left_out(i))
     return [simplest, *islice(rest, number - 1)]
-
-
-def _reached(option: Option, present: Option, machine: Machine) -> frozenset[tuple[str, str]]:
-    """The arrays that an option moves, each with its new space or, where it stays in global memory
-    and is loaded through another cache, with no space."""
-    ways = {space.name: space.way for space in machine.spaces}
-    return frozenset(
-        (array, to if ways[to].has_own_memory else "")
-        for array, _, to in option.placement.moved(present.placement)
-    )
 
 
 def operands(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine) -> list[Placement]:

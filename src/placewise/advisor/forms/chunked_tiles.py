@@ -73,17 +73,17 @@ def _widest(groups: _Groups) -> list[frozenset[str]]:
 
 
 def _without(
-    tried: Sequence[frozenset[str]],
+    done: Sequence[frozenset[str]],
     groups: _Groups,
     found: Sequence[TimedForm],
     prepared: Prepared,
 ) -> _Groups:
-    """The groups but those ``tried``, and but subsets of the arrays of forms that were found."""
+    """The groups but those of the arrays ``done``, and but subsets of the arrays of ``found``."""
     written = {_arrays(f, prepared) for f in found}
     return {
         arrays: own
         for arrays, own in groups.items()
-        if arrays not in tried and not any(arrays < wider for wider in written)
+        if arrays not in done and not any(arrays < wider for wider in written)
     }
 
 

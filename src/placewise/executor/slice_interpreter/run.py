@@ -54,6 +54,8 @@ WORK = 600_000
 LONG_WORK = 4 * WORK
 """Most work for a slice that holds no arithmetic for the sake of guards; a full run of such a
 launch would take minutes."""
+_FEW_WARPS = 64
+"""Warps of which the values of a whole block stay in the caches, freed or not."""
 _END = 1 << 30
 """Block number of lanes whose thread has ended."""
 
@@ -329,7 +331,7 @@ class _Run:
                 steps += [Step(n, count_of(n))] if self.counted else []
             elif n in needed:
                 steps.append(Step(n, call_of(n)))
-        return self._with_last_uses(steps, block)
+        return steps if len(self.at) <= _FEW_WARPS else self._with_last_uses(steps, block)
 
     def _with_last_uses(self, steps: list[Step], block: Block) -> list[Step]:
         """``steps`` with the nodes whose last use each one is; the terminator's values are kept."""

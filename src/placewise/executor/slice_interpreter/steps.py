@@ -46,8 +46,8 @@ class Step:
     node: Node
     call: Call
     last: tuple[Node, ...] = ()
-    """Nodes whose values no later step of the block uses. They are freed at once, so that the next
-    value gets memory that is still in the caches."""
+    """Nodes whose values no later step of the block uses. Those of many warps are freed at once, so
+    that the next value gets memory that is still in the caches."""
 
 
 def count_of(n: Node) -> Call:
