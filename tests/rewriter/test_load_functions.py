@@ -111,6 +111,14 @@ def several(source=SOURCE):
     return make_case("k", source, arguments, block=64, grid=4, arch="sm_80")
 
 
+@pytest.mark.parametrize("space", HINTS)
+def test_gpus_without_a_hint_load_plainly(space):
+    """A program may be compiled for several GPUs at once; Turing has no prefetch of 256 bytes."""
+    case = moved(copied("float4", 16, arch="sm_75"), space).case
+    result = execute(compile_case(case), case.launch, case.inputs)
+    assert result.output("o").tobytes() == case.inputs.arrays[0].data.tobytes()
+
+
 def test_a_function_is_declared_once_for_each_type():
     case = several()
     placement = Placement.of({"a": "once", "b": "once"})

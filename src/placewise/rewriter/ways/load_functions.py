@@ -54,7 +54,8 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
 
     The assembly is volatile, since the compiler might otherwise move it ahead of the condition that
     keeps its address inside the array. If something writes to the array, the load also keeps its
-    order with stores.
+    order with stores. Where a program is also compiled for GPUs without the hint, the load there is
+    a plain one.
     """
     name = draft.load_functions.get(function)
     if name is None:
@@ -67,7 +68,10 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
     for type_ in sorted({t.removeprefix("const ") for t in types}):
         first = head.format(type_, type_)
         if first not in draft.declarations:
-            draft.declarations += [first, *_body(function, type_, is_fixed=fixed), "}"]
+            least = LOAD_FUNCTIONS[function].target
+            older = [f"#if __CUDA_ARCH__ < {least}0", "    return *p;", "#else"]
+            hinted = _body(function, type_, is_fixed=fixed)
+            draft.declarations += [first, *older, *hinted, "#endif", "}"]
     return name
 
 
