@@ -64,7 +64,7 @@ from placewise.recorded.recorded_launch import MeasuredLaunch, differences, exec
 from placewise.space import Placement
 
 FINALISTS = 4
-"""Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
+"""Best-ranked placements that are rewritten and, where machine code is read, timed."""
 
 DEMAND = Demand()
 """What a recommendation asks for, unless the user says otherwise."""

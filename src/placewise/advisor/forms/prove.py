@@ -11,7 +11,7 @@ from placewise.advisor.advice import Option, Verification
 from placewise.advisor.explain.hint_notes import fates_of
 from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.same_code import is_same_launch
-from placewise.advisor.forms.timed_form import TimedForm, timed_form
+from placewise.advisor.forms.timed_form import TimedForm, time_beside, timed_form
 from placewise.advisor.forms.timing import ratio_of_times, time_form
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import Form, write_forms
@@ -101,20 +101,7 @@ def _proven(
             beside=present.timed,
             rerun=ratio_of_times(present.timed, present.timed),
         )
-    # An access window reserves part of L2, which a few blocks alone do not fill: run all blocks.
-    windowed = rewritten.case.launch.window is not None
-    timed = (
-        known.timed
-        if known
-        else time_form(
-            kernel,
-            rewritten.case,
-            prepared.machine,
-            whole=windowed,
-            like=present.timed,
-            corrected=prepared.corrected,
-        )
-    )
+    timed = known.timed if known else time_beside(kernel, rewritten.case, prepared, present.timed)
     rerun = ratio_of_times(timed, present.timed)
     option = replace(option, rewritten=rewritten, timed=timed, beside=present.timed, rerun=rerun)
     # A form of which all blocks were run is compared with such a run of the present form later on.

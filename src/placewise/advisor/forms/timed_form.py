@@ -8,6 +8,8 @@ from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.forms.write_form import Form
 from placewise.advisor.prepare import Prepared
 from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.kernel import Kernel
 from placewise.space import Placement
 
 
@@ -22,6 +24,19 @@ class TimedForm:
     """Time of the form over that of the present form."""
 
 
+def time_beside(kernel: Kernel, case: Case, prepared: Prepared, present: Timed | None) -> Timed:
+    """Time of ``kernel``, a form of the prepared case, found as that of the present form was."""
+    # An access window reserves part of L2, which a few blocks alone do not fill: run all blocks.
+    return time_form(
+        kernel,
+        case,
+        prepared.machine,
+        whole=case.launch.window is not None,
+        like=present,
+        corrected=prepared.corrected,
+    )
+
+
 def timed_form(
     placement: Placement, form: Form | UnsupportedError, prepared: Prepared, present: Timed | None
 ) -> TimedForm | None:
@@ -29,12 +44,6 @@ def timed_form(
     or has no time."""
     if isinstance(form, UnsupportedError) or form.kernel is None:
         return None
-    timed = time_form(
-        form.kernel,
-        form.rewritten.case,
-        prepared.machine,
-        like=present,
-        corrected=prepared.corrected,
-    )
+    timed = time_beside(form.kernel, form.rewritten.case, prepared, present)
     ratio = ratio_of_times(timed, present)
     return None if ratio is None else TimedForm(placement, form, timed, ratio.ratio)

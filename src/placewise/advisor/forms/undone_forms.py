@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from placewise.advisor.advice import Option
 from placewise.advisor.forms.at_once import tried
-from placewise.advisor.forms.timing import ratio_of_times, time_form
+from placewise.advisor.forms.timed_form import time_beside
+from placewise.advisor.forms.timing import ratio_of_times
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.prepare import Prepared
 from placewise.errors import PlacewiseError
@@ -81,9 +82,7 @@ def _undone(array: str, prepared: Prepared, present: Option) -> Option | None:
     except PlacewiseError:
         return None
     verification = verify(rewritten, prepared.case, prepared.execution, kernel)
-    timed = time_form(
-        kernel, rewritten.case, machine, like=present.timed, corrected=prepared.corrected
-    )
+    timed = time_beside(kernel, rewritten.case, prepared, present.timed)
     rerun = ratio_of_times(timed, present.timed)
     if not verification.identical or rerun is None:
         return None

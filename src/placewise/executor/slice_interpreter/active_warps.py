@@ -21,10 +21,10 @@ class ActiveWarps:
         self.rows: NDArray[np.int64] | None = None
         """Numbers of the warps; None for all."""
 
-    def choose(self, took_part: NDArray[np.bool_], number: int) -> None:
-        """Choose the warps of the next step, of which the ``number`` in ``took_part`` (w,) are
-        active."""
-        self.rows = np.flatnonzero(took_part) if 2 * number <= self._count else None
+    def choose(self, took_part: NDArray[np.bool_]) -> None:
+        """Choose the warps of the next step, of which those in ``took_part`` (w,) are active."""
+        rows = np.flatnonzero(took_part)
+        self.rows = rows if 2 * len(rows) <= self._count else None
 
     def of(self, array: Lanes) -> Lanes:
         """The rows of an array that has one for each of the w warps, or one for all of them."""

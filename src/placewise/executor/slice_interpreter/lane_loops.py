@@ -23,7 +23,6 @@ _ANY = np.uint64(ANY_WINDOW)
 
 _MASK = types.Array(types.boolean, 2, "C", readonly=True)
 _PLACES = types.Array(types.int32, 2, "C")
-_NEW_MASK = types.Array(types.boolean, 2, "C")
 _FLAGS = types.Array(types.boolean, 1, "C")
 _COUNTS = types.Array(types.int64, 1, "A")
 _BYTES = types.Array(types.uint8, 1, "C", readonly=True)
@@ -51,24 +50,6 @@ def count_active(
         if lanes:
             warps[block_of_warp[warp]] += 1
             threads[block_of_warp[warp]] += lanes
-
-
-@compiled(types.int64(_PLACES, types.int32, _NEW_MASK, _FLAGS))
-def lanes_at(
-    at: NDArray[np.int32], number: int, mask: NDArray[np.bool_], took_part: NDArray[np.bool_]
-) -> int:
-    """Set ``mask`` (w, 32) for the lanes whose ``at`` (w, 32) is ``number`` and ``took_part`` (w,)
-    for the warps with such lanes; returns how many warps these are."""
-    warps = 0
-    for warp in range(at.shape[0]):
-        some = False
-        for lane in range(32):
-            here = at[warp, lane] == number
-            mask[warp, lane] = here
-            some |= here
-        took_part[warp] = some
-        warps += some
-    return warps
 
 
 @compiled(types.void(_PLACES, _MASK, _read(types.boolean, 2), types.int32, types.int32))

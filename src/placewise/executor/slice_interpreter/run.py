@@ -38,7 +38,7 @@ from placewise.executor.slice_interpreter.backward_slice import (
 )
 from placewise.executor.slice_interpreter.guarded import made_nodes
 from placewise.executor.slice_interpreter.kept_accesses import Accesses, KeptAccesses
-from placewise.executor.slice_interpreter.lane_loops import branch, count_active, lanes_at
+from placewise.executor.slice_interpreter.lane_loops import branch, count_active
 from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, spread
 from placewise.executor.slice_interpreter.specials import special_registers
 from placewise.executor.slice_interpreter.steps import Call, State, Step, call_of, count_of
@@ -264,14 +264,13 @@ class _Run:
                 with_guards=self.for_guards,
             )
         count = self.executions[:, block.number]
-        mask, took_part = np.empty(self.at.shape, np.bool_), np.empty(len(self.at), np.bool_)
-        active = lanes_at(self.at, block.number, mask, took_part)
+        mask, took_part = self.at == block.number, np.empty(len(self.at), np.bool_)
         count_active(mask, self.block_of_warp, took_part, count[:, 0], count[:, 1])
         self.steps.append((block.number, took_part, self.phase))
         if self.lanes is not None:
             packed = np.packbits(mask, axis=1, bitorder="little")
             self.lanes.append(packed.view("<u4").reshape(-1))
-        self.warps.choose(took_part, active)
+        self.warps.choose(took_part)
         mask = self.warps.of(mask)
         self.values.clear()
         values = self.values

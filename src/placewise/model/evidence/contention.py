@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.slice_interpreter import SlicedTrace
+from placewise.model.evidence.request_loops import LINE_BYTES
 
-LINE_BYTES = 128
 _SPACES = ("global", "generic")
 
 
