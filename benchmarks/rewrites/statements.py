@@ -48,6 +48,15 @@ def loop(draw: Draw) -> Statement:
                         body),
         lambda: _braced(f"for (int {k} = 0, {k}z = 0; {k} < m; {k}++, {k}z += 2)",
                         [*body, f"s += {k}z & 1;"]),
+        lambda: [f"for (int {k}z = 0; {k}z < 2; {k}z++)",
+                 f"    for (int {k} = 0; {k} < m; {k}++)", f"        {body[0]}"],
+        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++) switch ({k} % 3)",
+                        [f"case 0: {body[0]} break;", "case 1: s += 1;", f"default: {body[-1]}"]),
+        lambda: [f"for (int {k} = 0; {k} < m; {k}++)", f"    if ({k} & 1) {{ {body[0]} }}",
+                 f"    else {body[-1]}"],
+        lambda: [f"int {k} = 0;", f"do {body[0]} while (++{k} < m);"],
+        lambda: [f"for (int {k}z = 0; {k}z < m; {k}z += 4) {{ int {k} = {k}z;",
+                 f"    do {body[0]} while (++{k} < {k}z + 4 && {k} < m); }}"],
     ]  # fmt: skip
     # The plain loop, which chunks are made of, comes more often.
     return draw.statement(heads[0]() if draw.chance(0.35) else draw.pick(heads)())
