@@ -137,7 +137,8 @@ def _bound(
     """A lower bound on the time of all completions of the arrays up to position ``depth`` of the
     order, which put ``counts`` arrays into the caches and take ``taken``. The cost of the remaining
     arrays is first taken from ``rest``, worked out at the root; only where that does not cut the
-    branch is it worked out anew beside these arrays."""
+    branch is it worked out anew beside these arrays, one after the other. As soon as the bound
+    reaches ``least``, which cuts the branch, it is returned as it is by then."""
     spent[:] = 0.0
     for k in range(depth + 1):
         row = row_of(costs, order[k], choice[order[k]], counts)
@@ -151,16 +152,18 @@ def _bound(
             value += weights.path[k, p] * spent[p]
         for r in range(taken.size):
             value += weights.price[k, r] * taken[r]
+        if value >= least * NOT_WORSE:
+            return value
         if value > highest:
             highest, at = value, k
-    reckoned = highest - rest[at, depth + 1] + rest[at, order.size]
+    reckoned = highest
     if not costs.sums:
         for p in range(spent.size):
             highest = max(highest, spent[p])
-    if highest >= least * NOT_WORSE or depth + 1 == order.size:
-        return highest
     for k in range(depth + 1, order.size):
+        if max(reckoned, highest) >= least * NOT_WORSE:
+            break
         part, _, _ = relaxed(costs, weights.path[at], weights.price[at], counts, order[k])
-        reckoned += part
+        reckoned += part - (rest[at, k] - rest[at, k + 1])
     bound: float = max(reckoned, highest)
     return bound
