@@ -153,7 +153,7 @@ def _bound(
         for r in range(taken.size):
             value += weights.price[k, r] * taken[r]
         if value >= least * NOT_WORSE:
-            return value
+            return float(value)
         if value > highest:
             highest, at = value, k
     reckoned = highest

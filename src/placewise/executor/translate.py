@@ -15,6 +15,7 @@ from placewise.executor.lower_sass import lower_machine_code
 from placewise.executor.passes import cfg, uniform
 from placewise.executor.passes.register_webs import split_webs
 from placewise.executor.passes.uniform import WarpShape
+from placewise.executor.passes.unused_values import drop_unused
 from placewise.executor.texture.texture_sites import texture_reads, uses_sampler, words_of
 from placewise.executor.texture.texture_words import TexelRead
 from placewise.executor.trace import Site
@@ -68,6 +69,7 @@ def lower(kernel: Kernel, first_window: int) -> Program:
     module = parsed(kernel)
     if kernel.machine_code:
         program = verify(lower_machine_code(kernel, module, first_window), "lowering machine code")
+        program = verify(drop_unused(program), "drop_unused")
         program = verify(split_webs(program), "split_webs")
     else:
         program = lower_ptx(module, kernel.entry, kernel.filename, first_window)

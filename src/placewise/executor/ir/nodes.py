@@ -67,6 +67,12 @@ ELEMENTWISE = frozenset(f"{_INTEGER} {_CONVERSION} {_FLOAT} icmp fcmp select".sp
 """Operations on each lane by itself, named as in LLVM if it has them. ``attr`` of fadd, fmul, fma,
 fdiv, sqrt, fptrunc, sitofp and uitofp may be a rounding mode (rz, rm, rp), None is to nearest."""
 
+EFFECTS = frozenset(
+    {"store", "atomic", "load", "heap", "texture", "sample", "surface", "host", "count"}
+)
+"""Operations with an effect, which matter even if no node uses their value; in checked runs, so do
+``sync`` nodes."""
+
 BITS = {
     "i1": 1,
     "i8": 8,
@@ -274,6 +280,18 @@ class Block:
             return (t.taken, t.other)
         if isinstance(t, Switch):
             return tuple(dict.fromkeys(t.targets))
+        return ()
+
+    def steering(self) -> tuple[Node, ...]:
+        """Nodes whose values the terminator uses."""
+        t = self.terminator
+        if isinstance(t, Branch):
+            return (t.condition,)
+        if isinstance(t, Switch):
+            return (t.index,)
+        if isinstance(t, Barrier):
+            operands = (t.number, t.threads, t.reduce[1] if t.reduce else None)
+            return tuple(n for n in operands if n is not None)
         return ()
 
 

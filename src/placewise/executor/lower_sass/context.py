@@ -7,7 +7,8 @@ or suffix that the handler did not ask for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
@@ -39,6 +40,14 @@ def is_predicate(operand: Operand) -> bool:
 def is_sink(operand: Operand) -> bool:
     """Whether a destination is RZ or PT, which keep nothing."""
     return isinstance(operand, Register) and operand.number is None
+
+
+def _are_opposite(one: Node, other: Node) -> bool:
+    """Whether one predicate is the complement of the other."""
+    return any(
+        a.op == "xor" and a.args[0] is b and a.args[1].op == "const"
+        for a, b in ((one, other), (other, one))
+    )
 
 
 class Context(LoweringContext):
@@ -112,7 +121,30 @@ class Context(LoweringContext):
         """A 32-bit register; RZ is zero."""
         if number is None:
             return self.b.const("i32", 0)
-        return self.b.get(self.b.reg(f"{file}{number}", "i32"))
+        return self._where_kept(self.b.get(self.b.reg(f"{file}{number}", "i32")))
+
+    @contextmanager
+    def every_lane(self) -> Iterator[None]:
+        """Read operands as all active lanes hold them: for instructions that look at other lanes,
+        which the guard may leave out."""
+        guard, self.guard = self.guard, None
+        try:
+            yield
+        finally:
+            self.guard = guard
+
+    def _where_kept(self, value: Node) -> Node:
+        """A register's value in the lanes where the guard holds, the only ones that keep a result:
+        what was written under the same guard, or what was there before the opposite one."""
+        guard = self.guard
+        while guard is not None and value.op == "select":
+            if value.args[0] is guard:
+                value = value.args[1]
+            elif _are_opposite(value.args[0], guard):
+                value = value.args[2]
+            else:
+                break
+        return value
 
     def _plain(self, operand: Operand) -> Node:
         """32 bits of an operand, before its signs and suffixes are applied."""
@@ -195,7 +227,7 @@ class Context(LoweringContext):
             self.refuse(f"operand {operand}")
         if operand.number is None:
             return self.b.const("i1", 0 if operand.inverted else 1)
-        value = self.b.get(self.b.reg(f"{operand.file}{operand.number}", "i1"))
+        value = self._where_kept(self.b.get(self.b.reg(f"{operand.file}{operand.number}", "i1")))
         return self.negate(value) if operand.inverted else value
 
     def literal(self, operand: Operand) -> int:
@@ -209,7 +241,15 @@ class Context(LoweringContext):
     def _set(self, name: str, type_: str, value: Node) -> None:
         reg = self.b.reg(name, type_)
         if self.guard is not None:
-            value = self.b.select(self.guard, value, self.b.get(reg))
+            old = self.b.get(reg)
+            while old.op == "select":
+                if old.args[0] is self.guard:
+                    old = old.args[2]
+                elif _are_opposite(old.args[0], self.guard):
+                    old = old.args[1]
+                else:
+                    break
+            value = self.b.select(self.guard, value, old)
         self.b.set(reg, value)
 
     def _target(self, operand: Operand, files: tuple[str, ...]) -> Register:

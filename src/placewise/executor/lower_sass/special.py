@@ -67,7 +67,8 @@ def r2ur(c: Context, i: Instruction) -> None:
     lane whether its own value differs, for loops over all distinct values.
     """
     *outs, target, source = i.operands
-    value = c.i32(source)
+    with c.every_lane():
+        value = c.i32(source)
     if c.members:
         c.unsupported(i, "among the lanes that a WARPSYNC has chosen")
     if outs and c.guard is not None:

@@ -6,15 +6,7 @@ them that the source never asks for. What such an element holds does not matter.
 
 from __future__ import annotations
 
-from placewise.executor.ir.nodes import (
-    ELEMENTWISE,
-    Barrier,
-    Branch,
-    Node,
-    Program,
-    Reg,
-    Switch,
-)
+from placewise.executor.ir.nodes import ELEMENTWISE, Node, Program, Reg
 
 _WITHOUT_EFFECT = ELEMENTWISE | {"const", "get", "set", "special", "param", "part"}
 
@@ -31,7 +23,8 @@ def used_elements(program: Program) -> dict[int, int]:
     for node in nodes:
         if node.op == "set":
             writes.setdefault(node.reg, []).append(node)
-    pending = [n for n in nodes if n.op not in _WITHOUT_EFFECT] + _steering(program)
+    pending = [n for n in nodes if n.op not in _WITHOUT_EFFECT]
+    pending += [n for b in program.blocks for n in b.steering()]
     seen = set(map(id, pending))
     used: dict[int, int] = {}
     while pending:
@@ -51,19 +44,3 @@ def used_elements(program: Program) -> dict[int, int]:
         for n in nodes
         if n.op == "load" and n.access.count > 1
     }
-
-
-def _steering(program: Program) -> list[Node]:
-    """The values that decide which block comes next."""
-    found: list[Node] = []
-    for block in program.blocks:
-        match block.terminator:
-            case Branch(condition=condition):
-                found.append(condition)
-            case Switch(index=index):
-                found.append(index)
-            case Barrier(number=number, threads=threads, reduce=reduce):
-                found += [n for n in (number, threads, reduce and reduce[1]) if n]
-            case _:
-                pass
-    return found

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.address_space import WINDOW_SHIFT
-from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
+from placewise.executor.ir.nodes import Access, Node, Program, Reg
 from placewise.executor.slice_interpreter.guarded import Guarded
 
 MEMORY = frozenset({"load", "store", "atomic", "texture"})
@@ -41,18 +41,6 @@ def plain_operands(n: Node) -> int:
 def guard_of(n: Node) -> Node | None:
     """The guard of a memory node, if it has one."""
     return n.args[-1] if len(n.args) > plain_operands(n) else None
-
-
-def steering(block: Block) -> tuple[Node, ...]:
-    """Nodes whose values a block's terminator uses."""
-    end = block.terminator
-    if isinstance(end, Branch):
-        return (end.condition,)
-    if isinstance(end, Switch):
-        return (end.index,)
-    if isinstance(end, Barrier) and end.reduce is not None:
-        return (end.reduce[1],)
-    return ()
 
 
 class BackwardSlice:
@@ -145,7 +133,7 @@ class BackwardSlice:
 
     def _roots(self, program: Program) -> Iterator[Node]:
         for block in program.blocks:
-            yield from steering(block)
+            yield from block.steering()
             for n in block.nodes:
                 if n.op in MEMORY:
                     yield self.address(n)

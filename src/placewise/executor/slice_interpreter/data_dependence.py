@@ -13,7 +13,6 @@ from placewise.executor.slice_interpreter.backward_slice import (
     MEMORY,
     BackwardSlice,
     guard_of,
-    steering,
 )
 from placewise.executor.texture.texture_sites import texture_reads, words_of
 from placewise.executor.translate import lower, parsed, sites_of
@@ -53,7 +52,7 @@ def data_dependence(program: Program, words: tuple[int, ...] = ()) -> DataDepend
                 if found is not None:
                     return DataDependence(found, n.access)
     for block in program.blocks:
-        found = search.load(steering(block))
+        found = search.load(block.steering())
         if found is not None:
             return DataDependence(found, None)
     return None

@@ -34,7 +34,6 @@ from placewise.executor.slice_interpreter.backward_slice import (
     BackwardSlice,
     PathTooLongError,
     guard_of,
-    steering,
 )
 from placewise.executor.slice_interpreter.guarded import made_nodes
 from placewise.executor.slice_interpreter.kept_accesses import Accesses, KeptAccesses
@@ -334,7 +333,7 @@ class _Run:
 
     def _with_last_uses(self, steps: list[Step], block: Block) -> list[Step]:
         """``steps`` with the nodes whose last use each one is; the terminator's values are kept."""
-        seen = set(steering(block))
+        seen = set(block.steering())
         found = []
         for step in reversed(steps):
             n = step.node

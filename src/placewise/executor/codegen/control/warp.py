@@ -9,7 +9,7 @@ from placewise.executor.codegen.state import Options, State
 from placewise.executor.codegen.tracing import records
 from placewise.executor.codegen.values import nodes
 from placewise.executor.device_memory.address_space import PATIENCE, Slot
-from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
+from placewise.executor.ir.nodes import EFFECTS, Access, Block, Node, Program, Reg
 from placewise.executor.passes.uniform import Flow, live_in_any, loop_blocks
 
 
@@ -33,11 +33,6 @@ def warp_function(
     head = "define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) noinline alignstack(64) #0 {"
     return "\n".join([head, *s.lines, *body, "}"]), s
 
-
-EFFECTS = frozenset(
-    {"store", "atomic", "load", "heap", "texture", "sample", "surface", "host", "count"}
-)
-"""Operations with an effect, which are emitted even if no node uses their value."""
 
 _PATTERNED_LIMIT = 160
 """Most accesses in loops for which each gets a fast path of its own. More of them take LLVM seconds
@@ -158,15 +153,7 @@ def _used(block: Block, live_in: list[int], effects: frozenset[str]) -> set[Node
     live_out = 0
     for successor in block.successors():
         live_out |= live_in[successor]
-    t = block.terminator
-    roots: list[Node | None] = []
-    if isinstance(t, Branch):
-        roots.append(t.condition)
-    elif isinstance(t, Switch):
-        roots.append(t.index)
-    elif isinstance(t, Barrier):
-        roots += [t.number, t.threads, t.reduce[1] if t.reduce else None]
-    used = {n for n in roots if n is not None}
+    used = set(block.steering())
     for n in reversed(block.nodes):
         if n.op == "set":
             assert isinstance(n.attr, Reg)

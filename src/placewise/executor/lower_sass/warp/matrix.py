@@ -51,14 +51,13 @@ def multiply(c: Context, i: Instruction) -> None:
         saturate = c.flag("SAT")
     kind = Mma(*shape, a, b, total, total, "", saturate)
     target, left, right, addend = i.operands
-    results = product(
-        c,
-        kind,
-        _fragment(c, left, a, kind.a_registers),
-        _fragment(c, right, b, kind.b_registers),
-        _fragment(c, addend, total, kind.accumulators(total)),
-    )
-    _write(c, target, results)
+    with c.every_lane():
+        fragments = (
+            _fragment(c, left, a, kind.a_registers),
+            _fragment(c, right, b, kind.b_registers),
+            _fragment(c, addend, total, kind.accumulators(total)),
+        )
+    _write(c, target, product(c, kind, *fragments))
 
 
 def _fragment(c: Context, operand: Operand, type_: str, count: int) -> list[Node]:
@@ -94,7 +93,8 @@ def load(c: Context, i: Instruction) -> None:
     transposed = c.one_of("M88", "MT88") == "MT88"
     count = int(c.one_of("2", "4") or "1")
     target, where = i.operands
-    address, offset = address_of(c, where, "shared")
+    with c.every_lane():
+        address, offset = address_of(c, where, "shared")
     c.write(target, *load_matrices(c, "shared", address, offset, count, transposed=transposed))
 
 

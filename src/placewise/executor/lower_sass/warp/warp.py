@@ -37,11 +37,9 @@ def shfl(c: Context, i: Instruction) -> None:
     if mode is None:
         c.unsupported(i)
     out, target, *sources = i.operands
-    value, lane, clamp = (c.i32(s) for s in sources)
-    guard = c.guard
-    c.guard = None
+    with c.every_lane():
+        value, lane, clamp = (c.i32(s) for s in sources)
     node = c.b.effect("shuffle", "i32", value, lane, clamp, attr=mode.lower())
-    c.guard = guard
     c.write_predicate(out, c.b.part(node, 1, "i1"))
     c.write(target, c.b.part(node, 0, "i32"))
 
