@@ -1,13 +1,13 @@
 """Programs without unused values: every walk has the effects that it had before."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.executor.ir.builder import Builder
 from placewise.executor.ir.nodes import Branch, Exit, Jump, Program
 from placewise.executor.passes.unused_values import drop_unused
 
-REGISTERS = ("R0", "R1", "R2", "R3")
+REGISTERS = ("R0", "R1", "R2")
 register = st.sampled_from(REGISTERS)
 # ("add", target, source), ("keep", target, source) writes where R0 is odd, ("tell", source).
 steps = st.lists(
@@ -22,7 +22,7 @@ shapes = st.lists(st.tuples(steps, st.lists(st.integers(0, 4), max_size=2)), min
 
 
 def build(shape):
-    """Blocks of such steps; block n goes to its listed successors, to the first where R3 is odd."""
+    """Blocks of such steps; block n goes to its listed successors, to the first where R2 is odd."""
     b = Builder()
     blocks = [b.new_block() for _ in shape]
 
@@ -44,7 +44,7 @@ def build(shape):
                 new = b.select(is_odd("R0"), new, b.get(target))
             b.set(target, new)
         if len(successors) == 2:
-            b.finish(Branch(is_odd("R3"), *successors))
+            b.finish(Branch(is_odd("R2"), *successors))
         else:
             b.finish(Jump(successors[0]) if successors else Exit())
     return Program("k", blocks, list(b.regs.values()), [], 0, 0, 0)
@@ -82,6 +82,7 @@ def effects(program, start, most=12):
     return told
 
 
+@settings(max_examples=400)
 @given(shapes, st.tuples(*[st.integers(0, 3)] * len(REGISTERS)))
 def test_effects_are_those_of_before(shape, start):
     assert effects(drop_unused(build(shape)), start) == effects(build(shape), start)
@@ -96,6 +97,6 @@ def test_dropping_again_changes_nothing(shape):
 
 def test_an_old_value_that_only_a_dead_write_reads_is_not_read():
     # A loop writes R1 under a predicate and tells R2 alone.
-    shape = [([("keep", "R1", "R2"), ("tell", "R2")], [0, 1]), ([], []), *[([], [])] * 3]
+    shape = [([("keep", "R1", "R2"), ("tell", "R2")], [0, 1]), ([], [])]
     nodes = drop_unused(build(shape)).blocks[0].nodes
-    assert {n.reg.name for n in nodes if n.op in ("get", "set")} == {"R2", "R3"}
+    assert {n.reg.name for n in nodes if n.op in ("get", "set")} == {"R2"}
