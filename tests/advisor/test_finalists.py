@@ -97,11 +97,17 @@ def test_moves_that_buy_nothing_are_not_tried():
 
 def test_of_moves_of_the_same_arrays_that_are_as_good_the_smallest_edit_is_tried():
     options = [option(0.90, a="texture"), option(0.91, a="readonly"), option(0.915, b="texture")]
-    options += [option(0.97, b="readonly"), option(0.99, c="constant"), option(1.0, c="readonly")]
+    options += [option(0.97, b="readonly"), option(0.98, c="constant"), option(0.99, c="readonly")]
     chosen = finalists(options, PRESENT, MACHINE, 9)
     assert [moved(options[i]) for i in chosen] == [
         {"a": "readonly"}, {"b": "texture"}, {"b": "readonly"}, {"c": "readonly"},
     ]  # fmt: skip
+
+
+def test_of_timed_forms_those_that_memory_traffic_does_not_favour_are_left_to_other_rules():
+    options = [option(0.90, a="texture"), option(1.0, b="readonly"), option(1.01, c="texture")]
+    assert finalists(options, PRESENT, MACHINE, 9) == [0]
+    assert finalists(options, replace(PRESENT, rerun=None), MACHINE, 9) == [0, 1, 2]
 
 
 def test_of_placements_that_lose_only_one_is_tried():

@@ -29,12 +29,14 @@ from placewise.advisor.explain.notes import (
 )
 from placewise.advisor.explain.why import array_facts, costs, reasons
 from placewise.advisor.finalists import (
+    UNCHANGED,
     Demand,
     frequent_misses,
     hot_tiles,
     joined,
     operands,
     private_copies,
+    read_only,
     recommended,
 )
 from placewise.advisor.finalists import finalists as best_ranked
@@ -68,10 +70,6 @@ FINALISTS = 4
 
 DEMAND = Demand()
 """What a recommendation asks for, unless the user says otherwise."""
-
-UNCHANGED = 0.995
-"""A form whose ratio of times is at least this gains nothing: it would print as 1.00 times as
-fast."""
 
 
 # Public and keyword-only: one parameter for each option; the stages in their order.
@@ -234,7 +232,8 @@ def _finalists(
         prove(chosen, options, prepared, present, progress)
     else:
         facts = array_facts(prepared.profile, now)
-        others = operands(facts, prepared.legality, machine)
+        others = read_only(facts, prepared.legality, machine)
+        others += operands(facts, prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
         others += private_copies(prepared.legality, prepared.view)
         others += hot_tiles(facts, prepared.legality)

@@ -11,7 +11,7 @@ from placewise.advisor.forms.timed_form import TimedForm
 from placewise.choose import Legality
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
-from placewise.space import Placement
+from placewise.space import MemorySpace, Placement
 
 AS_GOOD = 0.02
 """Ratios that differ by less than this count as equal. Then the smallest edit wins, since code that
@@ -19,9 +19,14 @@ is harder to read must pay for itself."""
 
 HOT = 0.2
 """Arrays that take at least this share of the time of memory accesses are tried in a tile."""
+UNCHANGED = 0.995
+"""A form whose ratio of times is at least this gains nothing: it would print as 1.00 times as
+fast."""
 SELDOM = 0.01
-"""Arrays with a smaller share of the warp accesses are not tried in constant memory for the sake of
-the instructions that this saves."""
+"""Arrays with a smaller share of the warp accesses are not tried in constant memory, or with the
+read-only load, for the sake of the instructions that this saves."""
+MOST_READ = 3
+"""So many of the most read arrays are tried alone with the read-only load."""
 MISSES_NOTICED = 0.05
 """An option is not recommended if a larger share of an array's accesses misses the nearest constant
 cache: predicted times have the latency of such misses, but not how few can be under way. A search
@@ -52,12 +57,14 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
       that gain alone are tried together later;
     - moves of the same arrays by a larger edit, if they are no better: constant memory and tiles
       whose gain memory traffic does not show are tried by other rules;
-    - options that are worse than the present placement, unless there is no other.
+    - options whose memory traffic takes as long as that of the present placement, or longer, if the
+      present form is timed: other rules choose forms that gain by something else.
     """
     if not options or not number:
         return []
     good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
     simplest = min(good, key=lambda i: (edit_size(options[i], present, machine), i))
+    most = 1.0 + AS_GOOD if present.rerun is None else UNCHANGED
     moves = [frozenset(o.placement.moved(present.placement)) for o in options]
     arrays = [frozenset(array for array, _, _ in own) for own in moves]
     sizes = [edit_size(o, present, machine) for o in options]
@@ -66,7 +73,7 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
         as_good = [j for j, o in enumerate(options) if o.ratio <= options[i].ratio + AS_GOOD]
         idle = any(moves[j] < moves[i] for j in as_good)
         twin = any(arrays[j] == arrays[i] and (sizes[j], j) < (sizes[i], i) for j in as_good)
-        return idle or twin or options[i].ratio > 1.0 + AS_GOOD
+        return idle or twin or options[i].ratio > most
 
     rest = (i for i in range(len(options)) if i != simplest and not is_left_out(i))
     return [simplest, *islice(rest, number - 1)]
@@ -77,16 +84,44 @@ def operands(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine) 
     without a load. A model of memory traffic does not see that this saves an instruction; the
     predicted time of the written form does."""
     constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
-    requests = {f.array: f.service.requests for f in facts}
-    least = SELDOM * sum(requests.values())
+    often = _often_read(facts, legality)
     return [
         placement
         for array, present in legality.present
-        if requests.get(array, 0.0) >= least
+        if array in often
         for space in legality.spaces(array)
         if space != present and space in constant
         if legality.fits(placement := _with(legality.present, {array: space})) is None
     ]
+
+
+def read_only(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine) -> list[Placement]:
+    """Placements that read one of the most read arrays by the read-only load; another one does so
+    for all arrays that are read often, if these are more. Where all loads go through the same cache
+    a model of memory traffic sees no difference; but the compiler may move such a load before a
+    store, or leave out its repetition."""
+    often = _often_read(facts, legality)
+    spaces = [s.name for s in machine.spaces if _is_read_only(s)]
+    found = []
+    for space in spaces:
+        able = [a for a in often if legality.present[a] != space and space in legality.spaces(a)]
+        moved = [[array] for array in able[:MOST_READ]]
+        moved += [able] if len(able) > MOST_READ else []
+        found += [_with(legality.present, dict.fromkeys(arrays, space)) for arrays in moved]
+    return [p for p in found if legality.fits(p) is None]
+
+
+def _is_read_only(space: MemorySpace) -> bool:
+    """Whether loads of a space differ from plain ones in nothing but the promise that no thread
+    writes what they read."""
+    return space.way.facts.by_load_function and not space.is_cache_hint
+
+
+def _often_read(facts: Iterable[ArrayFacts], legality: Legality) -> list[str]:
+    """Arrays with at least :data:`SELDOM` of the warp accesses, the most accessed first."""
+    requests = {f.array: f.service.requests for f in facts if f.array in dict(legality.present)}
+    least = SELDOM * sum(requests.values())
+    return sorted((a for a in requests if requests[a] >= least), key=lambda a: -requests[a])
 
 
 def hot_tiles(facts: Iterable[ArrayFacts], legality: Legality) -> list[Placement]:

@@ -12,7 +12,7 @@ from placewise.advisor.explain.hint_notes import fates_of
 from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.same_code import is_same_launch
 from placewise.advisor.forms.timed_form import TimedForm, time_beside, timed_form
-from placewise.advisor.forms.timing import ratio_of_times, time_form
+from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import Form, write_forms
 from placewise.advisor.prepare import Prepared
@@ -46,32 +46,57 @@ def prove(
     unwritten = [p for p in (options[at].placement for at in chosen) if p not in known]
     forms = write_forms(prepared, [*unwritten, *beside], present.timed, progress)
 
-    def one(task: int | Placement) -> Option | TimedForm | None:
+    def one(task: int | Placement | None) -> Option | TimedForm | Timed | None:
+        if task is None:
+            return _whole(prepared, present.timed)
         if isinstance(task, Placement):
             return timed_form(task, forms[task], prepared, present.timed)
         timed = known.get(options[task].placement)
         form = timed.form if timed else forms[options[task].placement]
         return _proven(options[task], form, prepared, present, timed, slower)
 
-    tasks: list[int | Placement] = [*beside, *chosen]
+    placements: list[int | Placement] = [*beside, *chosen]
     # Fills of tiles take longest, and a long task at the end would be waited for alone.
     shared = {s.name for s in prepared.machine.spaces if s.way.facts.per_block}
-    tasks.sort(key=lambda t: not shared & set(dict(_placement_of(t, options)).values()))
+    placements.sort(key=lambda t: not shared & set(dict(_placement_of(t, options)).values()))
+    # The present form is timed as forms with an access window are, to compare them with it.
+    windows = any(f.rewritten.case.launch.window for f in forms.values() if isinstance(f, Form))
+    tasks = [*([None] if windows and _is_sliced(present.timed) else []), *placements]
     step = "timing and verifying"
     progress(step, 0, len(tasks))
     found: dict[Placement, TimedForm] = {}
+    whole: Timed | None = None
     for done, (task, result) in enumerate(tried(tasks, one, prepared, present.timed), start=1):
         progress(step, done, len(tasks))
         if isinstance(task, int) and isinstance(result, Option):
             options[task] = result
         elif isinstance(result, TimedForm):
             found[result.placement] = result
-    options[:] = _compared_alike(options, prepared, present)
+        elif isinstance(result, Timed):
+            whole = result
+    options[:] = _compared_alike(options, prepared, present, whole)
     return [found[placement] for placement in beside if placement in found]
 
 
 def _placement_of(task: int | Placement, options: Sequence[Option]) -> Placement:
     return task if isinstance(task, Placement) else options[task].placement
+
+
+def _is_sliced(timed: Timed | None) -> bool:
+    """Whether a time comes from a slice of a few blocks."""
+    return timed is not None and timed.prediction is not None and not timed.whole
+
+
+def _whole(prepared: Prepared, present: Timed | None) -> Timed:
+    """The present form timed from a run of the whole launch."""
+    return time_form(
+        prepared.kernel,
+        prepared.case,
+        prepared.machine,
+        whole=True,
+        like=present,
+        corrected=prepared.corrected,
+    )
 
 
 # One parameter for each thing that is known of the form.
@@ -114,27 +139,23 @@ def _proven(
     return replace(option, verification=found)
 
 
-def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
-    """The options, where those timed from the whole launch are compared with the present form timed
-    from the whole launch, too. Otherwise what a run of only a few blocks leaves out would look like
-    a gain."""
+def _compared_alike(
+    options: list[Option], prepared: Prepared, present: Option, whole: Timed | None
+) -> list[Option]:
+    """The options, where those timed from the whole launch are compared with ``whole``, the present
+    form timed from the whole launch, too. Otherwise what a run of only a few blocks leaves out
+    would look like a gain."""
     unlike = [
         o
         for o in options
         if o.timed and o.timed.prediction and o.timed.whole and o.beside is present.timed
     ]
-    if not unlike or present.timed is None or present.timed.whole:
+    if not unlike or not _is_sliced(present.timed):
         return options
-    whole = time_form(
-        prepared.kernel,
-        prepared.case,
-        prepared.machine,
-        whole=True,
-        like=present.timed,
-        corrected=prepared.corrected,
-    )
+    whole = whole or _whole(prepared, present.timed)
+    now = None if present.timed is None else present.timed.ms
     return [
-        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=present.timed.ms)
+        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=now)
         if o in unlike
         else o
         for o in options

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from placewise.advisor.advice import Verification
-from placewise.advisor.advise import DEMAND, FINALISTS, UNCHANGED, advise
+from placewise.advisor.advise import DEMAND, FINALISTS, advise
 from placewise.advisor.explain.gain import chance, speedup
-from placewise.advisor.finalists import Demand
+from placewise.advisor.finalists import UNCHANGED, Demand
 from placewise.advisor.programs.chain import Step, run_chain
 from placewise.advisor.programs.joint_search import (
     AdvisedStep,
