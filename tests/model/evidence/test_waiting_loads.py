@@ -85,6 +85,6 @@ def test_a_request_of_an_earlier_round_is_one_again():
     x = np.ones(n * rows, np.float32)
     arguments = [x, np.zeros(n, np.float32), np.int32(n), np.int32(rows)]
     (reuse,) = reuse_of("rounds", ROUNDS, arguments, n).values()
-    assert reuse == Reuse(4.0, pytest.approx(4 / 5), 1.0)
+    assert reuse == Reuse(4.0, pytest.approx(4 / 5), 1.0, comes_back=True)
     # All four sectors miss in the first of five rounds: one request in five waits.
     assert reuse.waiting(4.0 / 5) == pytest.approx(1 / 5)

@@ -18,10 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.slice_interpreter import Accesses, SlicedTrace
+from placewise.memory.reuse.record import turns
 from placewise.model.evidence.request_loops import sectors_of_requests
 
 _EXECUTIONS = 64
 """Executions of one instruction, by one block, that are looked at."""
+_FEWEST_ROUNDS = 2.0
+_EARLY, _MOST = 1.5, 0.9
+"""A warp comes back to its sectors if so large a share of its first requests for them is among the
+first requests of all, of which this many times as many are looked at as it has sectors."""
 _ODD = np.uint64(0xC2B2AE3D27D4EB4F)
 """Multiples of an odd number with many bits set are spread over all numbers of 64 bits."""
 THROUGH_L1 = ("global", "local", "generic", "texture")
@@ -37,6 +42,8 @@ class Reuse(NamedTuple):
     """Share of requests for the same sectors as an earlier request of the same warp."""
     warps: float
     """Warps that ask for the same sectors at the same time."""
+    comes_back: bool = False
+    """Whether a warp asks for all its sectors once before it asks for most of them again."""
 
     def waiting(self, missing: float) -> float:
         """Share of requests that wait for the next cache, where on the average ``missing`` sectors
@@ -101,4 +108,22 @@ def _reuse(accesses: list[Accesses]) -> Reuse:
     key = np.concatenate([a.window for a in accesses]).astype(np.uint64)
     sectors = sectors_of_requests(mask, offset, key)
     at_once, of_warps = (len(np.unique(key + _ODD * by)) for by in (step, warps))
-    return Reuse(sectors / len(mask), 1.0 - of_warps / len(key), len(key) / at_once)
+    return Reuse(
+        sectors / len(mask),
+        1.0 - of_warps / len(key),
+        len(key) / at_once,
+        _comes_back(key, warps),
+    )
+
+
+def _comes_back(key: NDArray[np.uint64], warps: NDArray[np.uint64]) -> bool:
+    """Whether the first requests for the sectors of ``key`` (n,), by each of ``warps`` (n,), come
+    before the further ones; the requests are in the order in which they are made."""
+    turn = turns(warps.astype(np.int64))
+    _, first = np.unique(key + _ODD * warps, return_index=True)
+    rounds = len(key) / max(1, len(first))
+    if rounds < _FEWEST_ROUNDS:
+        return False
+    # Of m requests of a warp the first m / rounds are first ones, or they are spread over all.
+    _, place, count = np.unique(warps, return_inverse=True, return_counts=True)
+    return bool(np.mean(turn[first] < _EARLY * count[place[first]] / rounds) >= _MOST)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.model.evidence.warp_paths import WarpPaths
+from placewise.model.timeline.first_touches import with_misses_first
 from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
 INSTRUCTIONS = 250_000
@@ -161,11 +162,13 @@ def ready_to_run(
     for k, own in enumerate(rows):
         warps[own] += k * len(paths.start)
     length = np.tile(paths.length, kinds)
+    start = (paths.start + each * len(place)).ravel()
+    table, path = with_misses_first(table, (place + each * len(offsets)).ravel(), start, length)
     sizes = length[warps].sum(axis=1)
     return Blocks(
         table,
-        (place + each * len(offsets)).ravel(),
-        (paths.start + each * len(place)).ravel(),
+        path,
+        start,
         length,
         warps,
         rows,

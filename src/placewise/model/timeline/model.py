@@ -239,6 +239,7 @@ def reach_of(
             full,
             farther(t, machine) if waiting else 0.0,
             stored.get(place, 0.0),
+            early=reuse is not None and reuse.comes_back,
         )
     return found
 

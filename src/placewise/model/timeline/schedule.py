@@ -91,6 +91,8 @@ class Row(NamedTuple):
     :data:`AWAIT_COPIES`; 0: nothing."""
     issue: float = 1.0
     """Cycles until its partition can issue another instruction, whichever warp's."""
+    early: float = 0.0
+    """1 if the executions that miss are the first ones on a warp's path, 0 if they are spread."""
 
 
 COLUMNS = Row._fields
@@ -122,6 +124,8 @@ class Reach:
     the average because constant caches miss."""
     stored: float = 0.0
     """Turns in which an asynchronous copy writes to shared memory what it has loaded."""
+    early: bool = False
+    """Whether the executions that miss are the first ones of each warp."""
 
     def data_cycles(self, full_turn: float) -> float:
         """Cycles of the data array, which needs ``full_turn`` for a turn that moves a word of each
@@ -272,6 +276,7 @@ def _row(
         READ_CYCLES * reach.active, c.stall, write, read, waits,
         barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far, farther=reach.farther,
         l1_passes=in_l1 * reach.active if name == TEXTURE else 0.0, issue=issue,
+        early=reach.early,
     )  # fmt: skip
 
 
