@@ -48,8 +48,8 @@ def answers(
     """What ``function`` returns for each of ``tasks``, in the order in which up to ``workers``
     processes find it.
 
-    ``function`` may be any function, as processes are forked; tasks and answers are sent to and
-    from them. Where an answer contains one of the objects ``shared``, it contains the very same
+    ``function`` may be any function, as processes are forked; tasks, none of which may be None, and
+    answers are sent to and from them. Where an answer contains one of the objects ``shared``, it contains the very same
     object here, not a copy.
 
     A process whose task takes more than ``time_limit`` seconds is killed. Its task is lost, as is

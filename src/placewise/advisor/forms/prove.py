@@ -46,8 +46,8 @@ def prove(
     unwritten = [p for p in (options[at].placement for at in chosen) if p not in known]
     forms = write_forms(prepared, [*unwritten, *beside], present.timed, progress)
 
-    def one(task: int | Placement | None) -> Option | TimedForm | Timed | None:
-        if task is None:
+    def one(task: int | Placement) -> Option | TimedForm | Timed | None:
+        if task == present.placement:
             return _whole(prepared, present.timed)
         if isinstance(task, Placement):
             return timed_form(task, forms[task], prepared, present.timed)
@@ -55,13 +55,14 @@ def prove(
         form = timed.form if timed else forms[options[task].placement]
         return _proven(options[task], form, prepared, present, timed, slower)
 
-    placements: list[int | Placement] = [*beside, *chosen]
+    tasks: list[int | Placement] = [*beside, *chosen]
     # Fills of tiles take longest, and a long task at the end would be waited for alone.
     shared = {s.name for s in prepared.machine.spaces if s.way.facts.per_block}
-    placements.sort(key=lambda t: not shared & set(dict(_placement_of(t, options)).values()))
+    tasks.sort(key=lambda t: not shared & set(dict(_placement_of(t, options)).values()))
     # The present form is timed as forms with an access window are, to compare them with it.
     windows = any(f.rewritten.case.launch.window for f in forms.values() if isinstance(f, Form))
-    tasks = [*([None] if windows and _is_sliced(present.timed) else []), *placements]
+    if windows and _is_sliced(present.timed):
+        tasks.insert(0, present.placement)
     step = "timing and verifying"
     progress(step, 0, len(tasks))
     found: dict[Placement, TimedForm] = {}
