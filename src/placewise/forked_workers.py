@@ -49,8 +49,8 @@ def answers(
     processes find it.
 
     ``function`` may be any function, as processes are forked; tasks, none of which may be None, and
-    answers are sent to and from them. Where an answer contains one of the objects ``shared``, it contains the very same
-    object here, not a copy.
+    answers are sent to and from them. Where an answer contains one of the objects ``shared``, it
+    contains the very same object here, not a copy.
 
     A process whose task takes more than ``time_limit`` seconds is killed. Its task is lost, as is
     that of a process that dies or whose function raises an exception. All processes end when the

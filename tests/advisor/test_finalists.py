@@ -49,6 +49,11 @@ def test_the_smallest_edit_goes_from_loads_to_the_body():
         assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": space}
 
 
+def test_a_plain_load_goes_before_a_cache_hint_that_gains_as_much():
+    options = [option(0.50, a="evict_last"), option(0.505, a="readonly")]
+    assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": "readonly"}
+
+
 def test_more_than_two_percent_is_worth_a_larger_edit():
     options = [option(0.80, a="shared"), option(0.83, a="readonly")]
     assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": "shared"}

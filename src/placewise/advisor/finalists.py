@@ -220,8 +220,9 @@ def recommended(
 def edit_size(option: Option, present: Option, machine: Machine) -> tuple[int, ...]:
     """How much of the code an option changes, as numbers to compare: first the sum, over the moved
     arrays, of the size of the edit that their new way of access takes, then the number of these
-    arrays."""
+    arrays. A cache hint counts one more than a load without it, as it is inline assembly."""
     moves = option.placement.moved(present.placement)
-    ways = [machine.space(space).way.facts.edit_size for _, _, space in moves]
+    spaces = [machine.space(space) for _, _, space in moves]
+    edits = sum(s.way.facts.edit_size + (s.hint is not None) for s in spaces)
     chunked = option.placement.buffers if option.placement.chunk else 0
-    return sum(ways) + chunked, len(moves)
+    return edits + chunked, len(moves)
