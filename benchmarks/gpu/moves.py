@@ -83,10 +83,11 @@ def moves_of(measurement: dict[str, Any], machine_name: str, nvrtc: str | None) 
             made = _predicted(prepared, present, Placement(tuple(moved)))
             if made is not None:
                 predicted, low, high, faster = made
+                ratios = (round(ratio, 4) for ratio in (predicted, low, high))
+                is_recommended = DEMAND.is_met(predicted, faster)
                 found.append(
-                    Move(case.name, *moved[0], predicted, low, high,
-                         DEMAND.is_met(predicted, faster), ms / now)
-                )  # fmt: skip
+                    Move(case.name, *moved[0], *ratios, is_recommended, round(ms / now, 4))
+                )
     print(f"{case.name}: {len(found)} moves", file=sys.stderr, flush=True)
     return found
 

@@ -85,7 +85,7 @@ def test_the_table_is_kept_in_l1(advised):
 
 
 def test_advice_says_what_times_of_hints_rest_on(advised):
-    assert any("no device was measured" in note for note in advised.notes)
+    assert any("how strictly hardware follows" in note for note in advised.notes)
     (document,) = (
         o["hints"]
         for o in advised.to_dict()["options"]

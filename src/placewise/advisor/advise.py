@@ -15,7 +15,7 @@ from placewise.advisor.explain.benign_races import benign_races
 from placewise.advisor.explain.block_size import block_size_in_words
 from placewise.advisor.explain.costly_patterns import conflicting, scattered
 from placewise.advisor.explain.gain import gain_in_words
-from placewise.advisor.explain.hint_notes import hint_notes, unmeasured
+from placewise.advisor.explain.hint_notes import caution, hint_notes
 from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.explain.notes import (
@@ -334,7 +334,7 @@ def _verdict(
         return (
             f"Move {moves}: predicted {gain_in_words(recommended)}. The rewritten kernel was "
             "compiled and run on these inputs; its outputs are bit-identical."
-            f"{unmeasured(recommended, present, machine)}"
+            f"{caution(recommended, present, machine)}"
         )
     if not options:
         return "Keep it as it is: there is no other legal placement on this machine."
