@@ -1,9 +1,10 @@
 """Predicted beside measured times of the bundled cases as they are.
 
 ``python -m benchmarks.gpu.bundled MEASURED MACHINE OUT`` predicts every case of ``MEASURED``, what
-``benchmarks.gpu`` left, in its present placement, with warm caches and at the clock that was
-measured at. The figures go to ``OUT``. Needs no GPU. The measured kernels were compiled on the
-GPU's machine; ``--nvrtc`` names the compiler if it was another version than the installed one.
+``benchmarks.gpu`` left, in its present placement, with warm caches (``--flushed``: with cold ones)
+and at the clock that was measured at. The figures go to ``OUT``. Needs no GPU. The measured kernels
+were compiled on the GPU's machine; ``--nvrtc`` names the compiler if it was another version than
+the installed one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import repeat
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -23,7 +24,8 @@ from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Nvrtc, 
 from benchmarks.results import Figure
 from placewise import predict_time
 
-L2 = "warm"
+CACHES = {"warm": "warm", "flushed": "cold"}
+"""What a prediction calls the state of L2 before a measured launch."""
 app = typer.Typer(add_completion=False)
 
 
@@ -43,13 +45,13 @@ class Timed:
         return self.predicted_ms / self.measured_ms
 
 
-def timed(measurement: dict[str, Any], machine: str, nvrtc: str | None) -> Timed:
+def timed(measurement: dict[str, Any], machine: str, nvrtc: str | None, l2: str) -> Timed:
     """Predict the case of ``measurement``, an entry of a file of ``benchmarks.gpu``."""
     # The first record is that of the present placement.
     timings = measurement["records"][0]["timings"]
-    measured_ms = next(t["median_ms"] for t in timings if t["l2"] == L2)
+    measured_ms = next(t["median_ms"] for t in timings if t["l2"] == l2)
     clock = measurement["device"]["clocks_before"]["sm_mhz"]
-    found = predict_time(measurement["case"], machine, nvrtc=nvrtc, clock=clock, caches=L2)
+    found = predict_time(measurement["case"], machine, nvrtc=nvrtc, clock=clock, caches=CACHES[l2])
     return Timed(
         measurement["case"], measured_ms, found.milliseconds, found.range_ms, found.limited_by
     )
@@ -81,11 +83,20 @@ def main(
     out: FiguresFile,
     workers: Workers = 1,
     nvrtc: Nvrtc = None,
+    flushed: Annotated[bool, typer.Option("--flushed", help="L2 flushed before.")] = False,
 ) -> None:
     """Compare predictions with measured times."""
     measurements = json.loads(measured.read_text())["measurements"]
     with ProcessPoolExecutor(workers) as pool:
-        rows = list(pool.map(timed, measurements, repeat(machine), repeat(nvrtc)))
+        rows = list(
+            pool.map(
+                timed,
+                measurements,
+                repeat(machine),
+                repeat(nvrtc),
+                repeat("flushed" if flushed else "warm"),
+            )
+        )
     table = Table("case", "measured", "predicted", "ratio", "limited by", box=None)
     for row in rows:
         table.add_row(
