@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from placewise.space import Placement
 
 NO_GPU = 3
 """Exit status where there is no GPU."""
@@ -22,6 +24,19 @@ Nvrtc = Annotated[
     typer.Option(help="Compiler that made what was measured, such as 13.0, if it is installed."),
 ]
 Workers = Annotated[int, typer.Option(help="Processes.")]
+
+
+def flushed_ms(measurement: dict[str, Any]) -> dict[Placement, float]:
+    """Median milliseconds of each placement of an entry of a file of ``benchmarks.gpu``, L2 flushed
+    before. Tiles of several sizes have the same spaces; the fastest counts."""
+    found: dict[Placement, float] = {}
+    for record in measurement["records"]:
+        placement = Placement(tuple((array, space) for array, space in record["placement"]))
+        for timing in record["timings"]:
+            if timing["l2"] == L2_OF_ADVICE:
+                ms = timing["median_ms"]
+                found[placement] = min(ms, found.get(placement, ms))
+    return found
 
 
 def dated(folder: Path, kind: str, device: str, date: str) -> Path:

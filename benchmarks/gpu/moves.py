@@ -21,14 +21,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gpu.files import (
-    L2_OF_ADVICE,
-    FiguresFile,
-    MachineName,
-    MeasuredFile,
-    Nvrtc,
-    Workers,
-)
+from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Nvrtc, Workers, flushed_ms
 from benchmarks.results import Figure
 from placewise import load_case, load_machine
 from placewise.advisor.finalists import Demand
@@ -67,14 +60,7 @@ def moves_of(measurement: dict[str, Any], machine_name: str, nvrtc: str | None) 
     prepared = prepare(case, machine)
     present = time_form(prepared.kernel, prepared.case, machine)
     before = dict(prepared.legality.present)
-    times: dict[Placement, float] = {}
-    for record in measurement["records"]:
-        placement = Placement(tuple((array, space) for array, space in record["placement"]))
-        for timing in record["timings"]:
-            if timing["l2"] == L2_OF_ADVICE:
-                # Tiles of several sizes have the same spaces; the fastest counts.
-                ms = timing["median_ms"]
-                times[placement] = min(ms, times.get(placement, ms))
+    times = flushed_ms(measurement)
     now = times[Placement(tuple((array, before[array]) for array, _ in next(iter(times))))]
     found = []
     for placement, ms in times.items():

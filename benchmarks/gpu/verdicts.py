@@ -21,14 +21,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gpu.files import (
-    L2_OF_ADVICE,
-    FiguresFile,
-    MachineName,
-    MeasuredFile,
-    Nvrtc,
-    Workers,
-)
+from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Nvrtc, Workers, flushed_ms
 from benchmarks.results import Figure
 from placewise import advise, load_case
 
@@ -53,10 +46,6 @@ class Verdict:
     best_moves: str
 
 
-def _median(record: dict[str, Any]) -> float | None:
-    return next((t["median_ms"] for t in record["timings"] if t["l2"] == L2_OF_ADVICE), None)
-
-
 def verdict(measurement: dict[str, Any], machine: str, nvrtc: str | None) -> Verdict:
     """Advice on the case of ``measurement``, an entry of a file of ``benchmarks.gpu``."""
     name = measurement["case"]
@@ -64,13 +53,8 @@ def verdict(measurement: dict[str, Any], machine: str, nvrtc: str | None) -> Ver
     present = advice.present.placement
     # Arrays that a kernel declares itself have spaces in the advice alone.
     arrays = [array for array, _ in measurement["records"][0]["placement"]]
-    times: dict[tuple[str, ...], float] = {}
-    for record in measurement["records"]:
-        spaces = tuple(space for _, space in record["placement"])
-        ms = _median(record)
-        # Tiles of several sizes have the same spaces; the fastest counts.
-        if ms is not None:
-            times[spaces] = min(ms, times.get(spaces, ms))
+    measured = flushed_ms(measurement).items()
+    times = {tuple(space for _, space in placement): ms for placement, ms in measured}
     was = tuple(present[array] for array in arrays)
     now = times[was]
     fastest = min(times, key=lambda spaces: times[spaces])

@@ -121,7 +121,7 @@ class Context(LoweringContext):
         """A 32-bit register; RZ is zero."""
         if number is None:
             return self.b.const("i32", 0)
-        return self._where_kept(self.b.get(self.b.reg(f"{file}{number}", "i32")))
+        return self._where_guard(self.b.get(self.b.reg(f"{file}{number}", "i32")), holds=True)
 
     @contextmanager
     def every_lane(self) -> Iterator[None]:
@@ -133,15 +133,17 @@ class Context(LoweringContext):
         finally:
             self.guard = guard
 
-    def _where_kept(self, value: Node) -> Node:
-        """A register's value in the lanes where the guard holds, the only ones that keep a result:
-        what was written under the same guard, or what was there before the opposite one."""
+    def _where_guard(self, value: Node, *, holds: bool) -> Node:
+        """A register's value in the lanes where the guard ``holds``, the only ones that keep a
+        result, or in the others: what the last writes under this guard and the opposite one left
+        there."""
         guard = self.guard
         while guard is not None and value.op == "select":
-            if value.args[0] is guard:
-                value = value.args[1]
-            elif _are_opposite(value.args[0], guard):
-                value = value.args[2]
+            condition, new, old = value.args
+            if condition is guard:
+                value = new if holds else old
+            elif _are_opposite(condition, guard):
+                value = old if holds else new
             else:
                 break
         return value
@@ -227,7 +229,8 @@ class Context(LoweringContext):
             self.refuse(f"operand {operand}")
         if operand.number is None:
             return self.b.const("i1", 0 if operand.inverted else 1)
-        value = self._where_kept(self.b.get(self.b.reg(f"{operand.file}{operand.number}", "i1")))
+        value = self.b.get(self.b.reg(f"{operand.file}{operand.number}", "i1"))
+        value = self._where_guard(value, holds=True)
         return self.negate(value) if operand.inverted else value
 
     def literal(self, operand: Operand) -> int:
@@ -241,14 +244,7 @@ class Context(LoweringContext):
     def _set(self, name: str, type_: str, value: Node) -> None:
         reg = self.b.reg(name, type_)
         if self.guard is not None:
-            old = self.b.get(reg)
-            while old.op == "select":
-                if old.args[0] is self.guard:
-                    old = old.args[2]
-                elif _are_opposite(old.args[0], self.guard):
-                    old = old.args[1]
-                else:
-                    break
+            old = self._where_guard(self.b.get(reg), holds=False)
             value = self.b.select(self.guard, value, old)
         self.b.set(reg, value)
 
