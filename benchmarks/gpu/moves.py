@@ -25,7 +25,7 @@ from benchmarks.gpu.files import FiguresFile, MachineName, MeasuredFile, Nvrtc, 
 from benchmarks.results import Figure
 from placewise import load_case, load_machine
 from placewise.advisor.finalists import Demand
-from placewise.advisor.forms.timed_form import time_beside
+from placewise.advisor.forms.timed_form import time_beside, time_of_whole
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.forms.write_form import write_form
 from placewise.advisor.prepare import Prepared, prepare
@@ -62,15 +62,21 @@ def moves_of(measurement: dict[str, Any], machine_name: str, nvrtc: str | None) 
     before = dict(prepared.legality.present)
     times = flushed_ms(measurement)
     now = times[Placement(tuple((array, before[array]) for array, _ in next(iter(times))))]
+    whole: Timed | None = None
     found = []
     for placement, ms in times.items():
         moved = [(array, space) for array, space in placement if space != before[array]]
         if len(moved) == 1:
-            made = _predicted(prepared, present, Placement(tuple(moved)))
+            timed = _timed(prepared, present, Placement(tuple(moved)))
+            if timed is None:
+                continue
+            beside = present
+            if timed.whole and not present.whole:
+                beside = whole = whole or time_of_whole(prepared, present)
+            made = ratio_of_times(timed, beside)
             if made is not None:
-                predicted, low, high, faster = made
-                ratios = (round(ratio, 4) for ratio in (predicted, low, high))
-                is_recommended = DEMAND.is_met(predicted, faster)
+                ratios = (round(ratio, 4) for ratio in (made.ratio, made.low, made.high))
+                is_recommended = DEMAND.is_met(made.ratio, made.faster)
                 found.append(
                     Move(case.name, *moved[0], *ratios, is_recommended, round(ms / now, 4))
                 )
@@ -78,26 +84,15 @@ def moves_of(measurement: dict[str, Any], machine_name: str, nvrtc: str | None) 
     return found
 
 
-def _predicted(
-    prepared: Prepared, present: Timed, placement: Placement
-) -> tuple[float, float, float, float] | None:
-    """(ratio, low, high, probability of a gain) of a form; None where it is not written or has no
-    time."""
+def _timed(prepared: Prepared, present: Timed, placement: Placement) -> Timed | None:
+    """Time of a form; None where it cannot be written or does not compile."""
     try:
         form = write_form(prepared, placement)
     except UnsupportedError:
         return None
     if form.kernel is None:
         return None
-    timed = time_beside(form.kernel, form.rewritten.case, prepared, present)
-    if timed.whole and not present.whole:
-        present = time_form(
-            prepared.kernel, prepared.case, prepared.machine, whole=True, like=present
-        )
-    ratio = ratio_of_times(timed, present)
-    if ratio is None:
-        return None
-    return ratio.ratio, ratio.low, ratio.high, ratio.faster or 0.0
+    return time_beside(form.kernel, form.rewritten.case, prepared, present)
 
 
 def figures(moves: Sequence[Move]) -> list[Figure]:

@@ -11,8 +11,8 @@ from placewise.advisor.advice import Option, Verification
 from placewise.advisor.explain.hint_notes import fates_of
 from placewise.advisor.forms.at_once import tried
 from placewise.advisor.forms.same_code import is_same_launch
-from placewise.advisor.forms.timed_form import TimedForm, time_beside, timed_form
-from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
+from placewise.advisor.forms.timed_form import TimedForm, time_beside, time_of_whole, timed_form
+from placewise.advisor.forms.timing import Timed, ratio_of_times
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import Form, write_forms
 from placewise.advisor.prepare import Prepared
@@ -48,7 +48,7 @@ def prove(
 
     def one(task: int | Placement) -> Option | TimedForm | Timed | None:
         if task == present.placement:
-            return _whole(prepared, present.timed)
+            return time_of_whole(prepared, present.timed)
         if isinstance(task, Placement):
             return timed_form(task, forms[task], prepared, present.timed)
         timed = known.get(options[task].placement)
@@ -61,7 +61,7 @@ def prove(
     tasks.sort(key=lambda t: not shared & set(dict(_placement_of(t, options)).values()))
     # The present form is timed as forms with an access window are, to compare them with it.
     windows = any(f.rewritten.case.launch.window for f in forms.values() if isinstance(f, Form))
-    if windows and _is_sliced(present.timed):
+    if windows and present.timed is not None and not present.timed.whole:
         tasks.insert(0, present.placement)
     step = "timing and verifying"
     progress(step, 0, len(tasks))
@@ -81,23 +81,6 @@ def prove(
 
 def _placement_of(task: int | Placement, options: Sequence[Option]) -> Placement:
     return task if isinstance(task, Placement) else options[task].placement
-
-
-def _is_sliced(timed: Timed | None) -> bool:
-    """Whether a time comes from a slice of a few blocks."""
-    return timed is not None and timed.prediction is not None and not timed.whole
-
-
-def _whole(prepared: Prepared, present: Timed | None) -> Timed:
-    """The present form timed from a run of the whole launch."""
-    return time_form(
-        prepared.kernel,
-        prepared.case,
-        prepared.machine,
-        whole=True,
-        like=present,
-        corrected=prepared.corrected,
-    )
 
 
 # One parameter for each thing that is known of the form.
@@ -151,12 +134,11 @@ def _compared_alike(
         for o in options
         if o.timed and o.timed.prediction and o.timed.whole and o.beside is present.timed
     ]
-    if not unlike or not _is_sliced(present.timed):
+    if not unlike or present.timed is None or present.timed.whole:
         return options
-    whole = whole or _whole(prepared, present.timed)
-    now = None if present.timed is None else present.timed.ms
+    whole = whole or time_of_whole(prepared, present.timed)
     return [
-        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=now)
+        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=present.timed.ms)
         if o in unlike
         else o
         for o in options

@@ -41,6 +41,19 @@ def time_beside(kernel: Kernel, case: Case, prepared: Prepared, present: Timed |
     )
 
 
+def time_of_whole(prepared: Prepared, present: Timed | None) -> Timed:
+    """Time of the present form from a run of all blocks, for forms that are timed so. ``present``
+    is its time from a slice."""
+    return time_form(
+        prepared.kernel,
+        prepared.case,
+        prepared.machine,
+        whole=True,
+        like=present,
+        corrected=prepared.corrected,
+    )
+
+
 def timed_form(
     placement: Placement, form: Form | UnsupportedError, prepared: Prepared, present: Timed | None
 ) -> TimedForm | None:

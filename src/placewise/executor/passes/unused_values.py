@@ -23,21 +23,28 @@ def drop_unused(program: Program) -> Program:
     facts = [_facts(block) for block in program.blocks]
     live = _live_in(program.blocks, facts)
     for block in program.blocks:
-        out = _live_out(block, live)
-        used = set(block.steering())
-        for n in reversed(block.nodes):
-            if n.op == "set":
-                if out >> n.reg.number & 1:
-                    used.add(n)
-                    out &= ~(1 << n.reg.number)
-            elif n.op in _KEPT:
-                used.add(n)
-            if n in used:
-                used.update(n.args)
-                if n.op == "get":
-                    out |= 1 << n.reg.number
+        used = used_nodes(block, live, _KEPT)
         block.nodes = [n for n in block.nodes if n in used]
     return program
+
+
+def used_nodes(block: Block, live_in: list[int], effects: frozenset[str]) -> set[Node]:
+    """Nodes of a block whose value or effect is wanted. ``live_in`` are the registers that are live
+    at the start of each block, as bit sets; ``effects`` the operations that count as such."""
+    out = _live_out(block, live_in)
+    used = set(block.steering())
+    for n in reversed(block.nodes):
+        if n.op == "set":
+            if out >> n.reg.number & 1:
+                used.add(n)
+                out &= ~(1 << n.reg.number)
+        elif n.op in effects:
+            used.add(n)
+        if n in used:
+            used.update(n.args)
+            if n.op == "get":
+                out |= 1 << n.reg.number
+    return used
 
 
 @dataclass(frozen=True)

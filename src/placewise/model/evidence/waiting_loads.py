@@ -107,23 +107,23 @@ def _reuse(accesses: list[Accesses]) -> Reuse:
     offset = np.concatenate([a.offset for a in accesses])
     key = np.concatenate([a.window for a in accesses]).astype(np.uint64)
     sectors = sectors_of_requests(mask, offset, key)
-    at_once, of_warps = (len(np.unique(key + _ODD * by)) for by in (step, warps))
+    at_once = len(np.unique(key + _ODD * step))
+    _, first = np.unique(key + _ODD * warps, return_index=True)
     return Reuse(
         sectors / len(mask),
-        1.0 - of_warps / len(key),
+        1.0 - len(first) / len(key),
         len(key) / at_once,
-        _comes_back(key, warps),
+        _comes_back(warps, first),
     )
 
 
-def _comes_back(key: NDArray[np.uint64], warps: NDArray[np.uint64]) -> bool:
-    """Whether the first requests for the sectors of ``key`` (n,), by each of ``warps`` (n,), come
-    before the further ones; the requests are in the order in which they are made."""
-    turn = turns(warps.astype(np.int64))
-    _, first = np.unique(key + _ODD * warps, return_index=True)
-    rounds = len(key) / max(1, len(first))
+def _comes_back(warps: NDArray[np.uint64], first: NDArray[np.int64]) -> bool:
+    """Whether the requests at the places ``first``, each a warp's first one for its sectors, come
+    before the further ones. ``warps`` (n,) make the requests, in this order."""
+    rounds = len(warps) / len(first)
     if rounds < _FEWEST_ROUNDS:
         return False
+    turn = turns(warps.astype(np.int64))
     # Of m requests of a warp the first m / rounds are first ones, or they are spread over all.
     _, place, count = np.unique(warps, return_inverse=True, return_counts=True)
     return bool(np.mean(turn[first] < _EARLY * count[place[first]] / rounds) >= _MOST)

@@ -30,7 +30,7 @@ _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
 _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
 _LINE, _FARTHER, _L1_PASSES, _COPIES, _ISSUE = range(15, 20)
-assert COLUMNS[:20][-1] == "issue"
+assert COLUMNS.index("issue") == _ISSUE
 
 PIPES = 32
 """Most pipes of an SM partition."""

@@ -9,8 +9,9 @@ from placewise.executor.codegen.state import Options, State
 from placewise.executor.codegen.tracing import records
 from placewise.executor.codegen.values import nodes
 from placewise.executor.device_memory.address_space import PATIENCE, Slot
-from placewise.executor.ir.nodes import EFFECTS, Access, Block, Node, Program, Reg
+from placewise.executor.ir.nodes import EFFECTS, Access, Block, Program
 from placewise.executor.passes.uniform import Flow, live_in_any, loop_blocks
+from placewise.executor.passes.unused_values import used_nodes
 
 
 def warp_function(
@@ -115,7 +116,7 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     s.start(f"B{block.number}")
     s.mask = s.op("load i32, ptr %cur")
     effects = EFFECTS | {"sync"} if s.options.checked is not None else EFFECTS
-    used = _used(block, s.flow.live_in, effects)
+    used = used_nodes(block, s.flow.live_in, effects)
     wanted = [n for n in block.nodes if n in used]
     if loop_8_lanes.eligible(s, block, wanted):
         few_lanes = (
@@ -146,21 +147,3 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     if recorded:
         records.give_back(s)
     control_flow.terminate(s, block)
-
-
-def _used(block: Block, live_in: list[int], effects: frozenset[str]) -> set[Node]:
-    """Nodes whose value or effect is wanted."""
-    live_out = 0
-    for successor in block.successors():
-        live_out |= live_in[successor]
-    used = set(block.steering())
-    for n in reversed(block.nodes):
-        if n.op == "set":
-            assert isinstance(n.attr, Reg)
-            if live_out >> n.attr.number & 1:
-                used.add(n)
-        elif n.op in effects:
-            used.add(n)
-        if n in used:
-            used.update(n.args)
-    return used
