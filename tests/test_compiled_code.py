@@ -120,6 +120,13 @@ def _add(a, b):
     return a + b
 
 
+def test_advice_starts_without_scipy_where_all_code_is_at_hand():
+    program = "import sys, placewise.advisor; print('scipy.linalg' in sys.modules)"
+    for _ in range(2):  # the first may have to compile
+        ran = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert ran.stdout.split() == ["False"]
+
+
 def test_nobody_is_told_after_the_block(tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(compiled_code, "USER_CACHE", DiskCache("x", files=9, place=tmp_path))

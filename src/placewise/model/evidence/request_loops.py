@@ -20,6 +20,8 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(31)
 _LANE_WEIGHTS = np.random.default_rng(0).integers(1, 1 << 62, 32) | 1
 """Odd numbers of 62 bits: sums of lanes times these, modulo 2^64, tell apart where lanes are."""
+_LARGEST = np.iinfo(np.int64).max
+"""Taken here: in a compiled loop ``np.iinfo`` would import SciPy at each start."""
 _MASK = types.Array(types.boolean, 2, "C", readonly=True)
 _OFFSET = types.Array(types.int64, 2, "C", readonly=True)
 
@@ -57,7 +59,7 @@ def shapes_of_requests(
     """Set ``key`` (n,) to a number that tells the accesses apart but for a move of all lanes by
     whole lines."""
     for n in range(mask.shape[0]):
-        least = np.iinfo(np.int64).max
+        least = _LARGEST
         for lane in range(32):
             if mask[n, lane]:
                 least = min(least, offset[n, lane])
