@@ -5,7 +5,8 @@ import pytest
 
 from placewise import execute
 from placewise.kernel.cases.case_file import read_case_file
-from placewise.kernel.cases.drafted_case import SHARED_BYTES, draft_text, drafted_kernels
+from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
+from placewise.kernel.cases.drafted_launch import SHARED_BYTES
 
 SOURCE = """
 #define THREADS 128
@@ -220,3 +221,35 @@ def test_a_type_that_only_scalars_have_is_a_whole_number():
     )
     assert kernel.kernel == "k<float, int, float>"
     assert [a.dtype for a in kernel.arguments][2:] == ["float32", "int32", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kernel", "block"),
+    [
+        # The block's own number, however the source writes it.
+        ("template <int N> K k(int *a) {} void h() { k<64><<<1, 64>>>(p); }", "k<64>", (64,)),
+        (
+            "#define TPB 128\ntemplate <typename T, int N> K k(T *a) {}"
+            "void h() { k<double, TPB><<<1, TPB>>>(p); }",
+            "k<double, 128>",
+            (128,),
+        ),
+        (
+            "constexpr int side = 8; template <int N, bool M> K k(int *a) { threadIdx.y; }"
+            "void h() { k<side, false><<<g, dim3(side, side)>>>(p); }",
+            "k<8, false>",
+            (8, 8),
+        ),
+        # A number that the launch takes from elsewhere.
+        ("template <int BLOCK_SIZE> K k(int *a) {}", "k<256>", (256,)),
+        ("template <int BLOCK_SIZE> K k(int *a) { threadIdx.y; }", "k<16>", (16, 16)),
+        ("template <int N> K __launch_bounds__(N) k(int *a) {}", "k<256>", (256,)),
+        ("template <int N> K k(int *a) {} void h() { k<n><<<1, n>>>(p); }", "k<16>", (256,)),
+        ("K __launch_bounds__(128, 2) k(int *a) {}", "k", (128,)),
+        ("#define MOST 64\nK __launch_bounds__(MOST) k(int *a) {}", "k", (64,)),
+        ("K __launch_bounds__(1024) k(int *a) {}", "k", (256,)),
+    ],
+)
+def test_blocks_and_template_arguments_agree(text, kernel, block):
+    (drafted,) = drafted_kernels(text.replace("K ", "__global__ void ", 1))
+    assert (drafted.kernel, drafted.block) == (kernel, block)

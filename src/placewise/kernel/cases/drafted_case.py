@@ -11,6 +11,12 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 
+from placewise.kernel.cases.drafted_launch import (
+    block_of,
+    launch_of,
+    shared_bytes_of,
+    template_arguments,
+)
 from placewise.kernel.cases.drafted_types import DraftedMember, DraftedTypes, drafted_types
 
 # Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
@@ -30,11 +36,7 @@ _CONDITION = re.compile(
     r"(?:#[ \t]*else[^\n]*\n(?P<otherwise>[^#]{0,999}))?#[ \t]*endif[^\n]*$",
     re.M,
 )
-_DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b")
-SHARED_BYTES = 16384
-"""Dynamic shared memory to start from where a kernel has some and its size is not told."""
 _AXIS = re.compile(r"\b(threadIdx|blockIdx)\s*\.\s*([xyz])")
-_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 ELEMENTS = 1 << 20
 """Number of elements of each array, and of a problem of one dimension."""
 _SIDES = {1: ELEMENTS, 2: 1 << 10, 3: 1 << 7}
@@ -142,14 +144,14 @@ def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
 
 def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
     name = match["name"]
-    known, given = _template_arguments(match["template"] or "", match["parameters"])
+    axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
+    of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
+    launch = launch_of(text, name)
+    block = block_of(text, match[0], launch, of_block)
+    known, given = template_arguments(text, match, launch, block)
     parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
     parts = [part.split("=")[0].strip() for part in _apart(parameters)]
     arguments = tuple(_argument(part, n, known, types) for n, part in enumerate(parts, 1))
-    axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
-    of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
-    launched = _launch(text, name)
-    block = _launched_block(text, launched) or _BLOCKS[of_block]
     dimensions = max([len(block), *(axis for _, axis in axes)])
     whole = [a for a in arguments if not a.is_array and a.is_whole]
     side = _SIDES[dimensions] if len(whole) < 2 or dimensions > 1 else _SIDES[2]
@@ -158,7 +160,7 @@ def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> 
         block=block,
         problem=(side,) * dimensions,
         arguments=arguments,
-        shared_bytes=_shared_bytes(launched, body),
+        shared_bytes=shared_bytes_of(launch, body),
     )
 
 
@@ -181,28 +183,6 @@ def _chosen_branch(text: str, condition: re.Match[str]) -> str:
     if defined != bool(condition["absent"]):
         return condition["then"]
     return condition["otherwise"] or ""
-
-
-def _template_arguments(template: str, parameters: str) -> tuple[dict[str, str], list[str]]:
-    """(types by the template parameter that stands for them, arguments of an instance).
-
-    A type that the kernel's ``parameters`` have by value alone is a whole number, most likely: that
-    of a size or a stride.
-    """
-    types: dict[str, str] = {}
-    given = []
-    for parameter in filter(None, (p.strip() for p in template.split(","))):
-        head, _, default = (part.strip() for part in parameter.partition("="))
-        words = head.split()
-        if words[0] in ("typename", "class"):
-            name = words[-1]
-            by_value = re.search(rf"\b{name}\s+(?:const\s+)?\w", parameters)
-            pointed_to = re.search(rf"\b{name}\b[\s\w]*\*", parameters)
-            given.append(default or ("int" if by_value and not pointed_to else "float"))
-            types[name] = given[-1]
-        else:
-            given.append(default or ("true" if words[0] == "bool" else "16"))
-    return types, given
 
 
 def _argument(
@@ -230,36 +210,6 @@ def _argument(
 def _members_in(members: tuple[DraftedMember, ...], *, is_array: bool) -> tuple[DraftedMember, ...]:
     """``members`` where a case file can hold them: a struct by value has no arrays in it."""
     return members if is_array or not any(m.count for m in members) else ()
-
-
-def _launch(text: str, name: str) -> list[str]:
-    """What stands between the angle brackets of the source's own launch of a kernel: grid, block,
-    shared memory and stream; nothing where it is not launched."""
-    launch = re.search(rf"\b{name}\s*(?:<[^<>]{{0,99}}>)?\s*<<<(.{{0,300}}?)>>>", text, re.S)
-    return [part.strip() for part in re.split(r",(?![^()]*\))", launch[1])] if launch else []
-
-
-def _shared_bytes(launched: list[str], body: str) -> int:
-    given = launched[2] if len(launched) > 2 else ""
-    if given.isdigit():
-        return int(given)
-    return SHARED_BYTES if given or _DYNAMIC_SHARED.search(body) else 0
-
-
-def _launched_block(text: str, launched: list[str]) -> tuple[int, ...] | None:
-    """The block of a launch; None where it is not written in numbers."""
-    block = launched[1] if len(launched) > 1 else ""
-    if re.fullmatch(r"\w+", block) and not block.isdigit():
-        stated = re.search(
-            rf"\bdim3\s+{block}\s*[({{]([^(){{}}]{{0,99}})[)}}]|\b{block}\s*=\s*(?:dim3\s*\(([^()]{{0,99}})\)|(\d+))"
-            rf"|#define\s+{block}\s+(\d+)",
-            text,
-        )
-        block = next(filter(None, stated.groups()), "") if stated else ""
-    numbers = re.sub(r"^dim3\s*\(|\)$", "", block).split(",")
-    if len(numbers) > 3 or not all(re.fullmatch(r"\s*[1-9]\d{0,3}\s*", n) for n in numbers):
-        return None
-    return tuple(map(int, numbers))
 
 
 def draft_text(drafted: DraftedKernel, source: str) -> str:
