@@ -4,8 +4,9 @@ import pytest
 
 from placewise.errors import CompileError, ExecutionError, PlacewiseError
 from placewise.executor import fitted_draft as drafts
-from placewise.executor.fitted_draft import FEW, fitted_draft
+from placewise.executor.fitted_draft import fitted_draft
 from placewise.kernel.cases.drafted_case import drafted_kernels
+from placewise.kernel.cases.drafted_launch import FEW
 
 FAR = """
 extern __shared__ float tile[];
@@ -51,8 +52,8 @@ def test_arrays_and_shared_memory_grow_until_the_kernel_runs(tmp_path):
 def test_sizes_shrink_where_the_kernel_loops_or_strides_over_them(tmp_path, source):
     found, stopped = fitted(tmp_path, source)
     assert stopped is None
-    assert found.size == FEW[0]
-    assert found.problem == drafted_kernels(source)[0].problem
+    assert found.values["n"] == FEW[0]
+    assert found.launch.problem == drafted_kernels(source)[0].launch.problem
 
 
 def test_types_are_the_compilers(tmp_path):
@@ -106,4 +107,4 @@ def test_launches_that_take_long_get_smaller_sizes(tmp_path, monkeypatch):
     monkeypatch.setattr(drafts, "SECONDS", -1.0)
     found, stopped = fitted(tmp_path, LOOP.replace("k < n", "k < n % 7"))
     assert stopped is None
-    assert found.size == FEW[-1]
+    assert found.values["n"] == FEW[-1]

@@ -5,32 +5,38 @@ from __future__ import annotations
 import math
 import time
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 from placewise.errors import ExecutionError, PlacewiseError, TooSmall
+from placewise.executor.access_ends import AccessEnds
 from placewise.executor.one_launch import execute
+from placewise.executor.trace import TraceConsumer
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import case_from
-from placewise.kernel.cases.drafted_case import DraftedKernel, draft_text
+from placewise.kernel.cases.drafted_case import DraftedArgument, DraftedKernel, draft_text
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.cases.typed_draft import typed_draft
 from placewise.kernel.kernel import Kernel
 from placewise.progress import Progress, silent
 
-MOST_RUNS = 16
+_MOST_FACTORS, _MOST_SIZES, _MOST_TIMES = 4, 8, 64
+"""How an array's number of elements is written as a product of sizes: most factors, most sizes that
+are looked at, and the largest number beside them."""
+MOST_RUNS = 24
 """Most runs of one kernel, each with something that was too small enlarged."""
+MOST_ELEMENTS = 1 << 25
+"""Most threads, or elements of an array, to start from where smaller sizes can be tried."""
 LARGEST_BYTES = 1 << 28
 """Most bytes of one array that is enlarged."""
 MOST_SHARED_BYTES = 96 << 10
 """Most dynamic shared memory that a kernel is given."""
-FEW = (64, 8)
-"""What the sizes are, one after the other, where a kernel does not end, or needs too much memory,
-with larger ones."""
 LIMIT = 1 << 20
 """Instructions of a warp after which a drafted kernel counts as endless; that takes a few
 seconds."""
-SECONDS = 10.0
+SECONDS = 5.0
 """A launch that takes longer is tried with smaller sizes, so that advice on it will not take
 minutes."""
 
@@ -60,10 +66,12 @@ def fitted_draft(
             if better is None:
                 break
             progress("running with guessed inputs", run, MOST_RUNS)
+            while better.elements > MOST_ELEMENTS and len(better.launches) > 1:
+                better = replace(better, launches=better.launches[1:])
             tried, case = better, named_case(read(better))
             try:
                 _run(kernel, case)
-                return tried, None
+                return _trimmed(tried, kernel, case), None
             except _TooLongError:
                 better = _with_fewer(tried)
                 if better is None:
@@ -77,14 +85,59 @@ def fitted_draft(
         return drafted, error
 
 
-def _run(kernel: Kernel, case: Case) -> None:
+def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> None:
     end = time.monotonic() + SECONDS
 
     def look(blocks: int, total: int) -> None:
         if blocks < total and time.monotonic() > end:
             raise _TooLongError
 
-    execute(kernel, case.launch, case.inputs, instruction_limit=LIMIT, progress=look)
+    execute(
+        kernel,
+        case.launch,
+        case.inputs,
+        consumer=consumer,
+        instruction_limit=LIMIT,
+        progress=look,
+    )
+
+
+def _trimmed(drafted: DraftedKernel, kernel: Kernel, case: Case) -> DraftedKernel:
+    """``drafted`` with arrays that end where the kernel's accesses end: which memories can hold an
+    array depends on its size. As it is where to look takes too long."""
+    ends = AccessEnds()
+    try:
+        _run(kernel, case, ends)
+    except (_TooLongError, PlacewiseError):
+        return drafted
+    arrays = {a.name: a.data for a in case.inputs.arrays}
+
+    def trimmed(argument: DraftedArgument) -> DraftedArgument:
+        data, end = arrays.get(argument.name), ends.bytes.get(argument.name, 0)
+        if data is None or not end:
+            return argument
+        elements = -(-end * data.shape[0] // data.nbytes)
+        return replace(argument, shape=_as_product(elements, drafted.values))
+
+    return replace(drafted, arguments=tuple(map(trimmed, drafted.arguments)))
+
+
+def _as_product(count: int, sizes: Mapping[str, int]) -> str:
+    """``count`` as a product of a few ``sizes``, if need be times a small number; else as it is."""
+    names = [name for name, size in sizes.items() if size > 1]
+    products = [
+        chosen
+        for factors in range(1, _MOST_FACTORS + 1)
+        for chosen in combinations_with_replacement(names[:_MOST_SIZES], factors)
+        if count % math.prod(sizes[name] for name in chosen) == 0
+    ]
+    least = min(
+        products, key=lambda chosen: count // math.prod(sizes[n] for n in chosen), default=()
+    )
+    times = count // math.prod(sizes[name] for name in least)
+    if not least or times > _MOST_TIMES:
+        return str(count)
+    return " * ".join([*([str(times)] if times > 1 else []), *least])
 
 
 def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKernel | None:
@@ -110,11 +163,10 @@ def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKer
 def _with_fewer(drafted: DraftedKernel) -> DraftedKernel | None:
     """``drafted`` with smaller sizes, since the kernel may loop over them, and arrays as at first;
     None where it has none or they are small."""
-    fewer = next((count for count in FEW if count < drafted.size), None)
-    if not drafted.sizes or fewer is None:
+    if len(drafted.launches) < 2:
         return None
     arguments = tuple(replace(a, times=1) for a in drafted.arguments)
-    return replace(drafted, count=fewer, arguments=arguments)
+    return replace(drafted, launches=drafted.launches[1:], arguments=arguments)
 
 
 def _power_of_two(least: float) -> int:

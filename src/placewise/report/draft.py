@@ -53,7 +53,7 @@ def draft_document(
         "source": str(source),
         "kernel": drafted.kernel,
         "block": list(drafted.block),
-        "problem": list(drafted.problem),
+        "problem": list(drafted.launch.problem),
         "arguments": [
             {"name": a.name, "dtype": a.dtype, "array": a.is_array} for a in drafted.arguments
         ],

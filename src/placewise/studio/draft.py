@@ -21,7 +21,7 @@ def draft(source: str) -> dict[str, Any]:
             {"kernel": k.kernel, "arguments": [_form_argument(a, k) for a in k.arguments]}
             for k in kernels
         ],
-        "problem": list(kernels[0].problem) if kernels else [ELEMENTS],
+        "problem": list(kernels[0].launch.problem) if kernels else [ELEMENTS],
         "block": list(kernels[0].block if kernels else (256,)),
     }
 
@@ -29,7 +29,7 @@ def draft(source: str) -> dict[str, Any]:
 def _form_argument(argument: DraftedArgument, kernel: DraftedKernel) -> dict[str, Any]:
     named = {"name": argument.name, "dtype": argument.dtype}
     if not argument.is_array:
-        value = kernel.size if argument.is_size else 1
+        value = kernel.values.get(argument.name, 1)
         return named | {"shape": None, "filling": {"kind": "value", "value": value}}
     shape = [kernel.elements] if argument.width == 1 else [kernel.elements, argument.width]
     filling: dict[str, Any] = {"kind": argument.filling}

@@ -55,17 +55,17 @@ def test_a_template_is_drafted_as_an_instance():
 def test_blocks_are_those_of_the_sources_own_launches():
     assert SCALE.block == (128,)
     assert IMAGE.block == (32, 8)
-    assert (MANY.block, len(MANY.problem)) == ((64, 2), 2)
+    assert (MANY.block, len(MANY.launch.problem)) == ((64, 2), 2)
     # Not launched: its threads have one index, its blocks three.
     assert SHIFT.block == (256,)
-    assert len(SHIFT.problem) == 3
+    assert len(SHIFT.launch.problem) == 3
 
 
 def test_arrays_hold_what_a_grid_of_the_sizes_reaches():
     for kernel in (SCALE, SHIFT, IMAGE, MANY):
-        assert kernel.elements >= np.prod([float(extent) for extent in kernel.problem])
-    assert IMAGE.problem == (IMAGE.size, IMAGE.size)
-    assert MANY.size**2 <= MANY.elements
+        assert kernel.elements >= np.prod([float(extent) for extent in kernel.launch.problem])
+    assert IMAGE.launch.problem == 2 * (*IMAGE.values.values(),)[:1]
+    assert max(MANY.values.values()) ** 2 <= MANY.elements
 
 
 def test_a_source_without_kernels_has_none():
@@ -244,7 +244,7 @@ def test_a_type_that_only_scalars_have_is_a_whole_number():
         ("template <int BLOCK_SIZE> K k(int *a) {}", "k<256>", (256,)),
         ("template <int BLOCK_SIZE> K k(int *a) { threadIdx.y; }", "k<16>", (16, 16)),
         ("template <int N> K __launch_bounds__(N) k(int *a) {}", "k<256>", (256,)),
-        ("template <int N> K k(int *a) {} void h() { k<n><<<1, n>>>(p); }", "k<16>", (256,)),
+        ("template <int N> K k(int *a) {} void h() { k<n><<<1, n>>>(p); }", "k<256>", (256,)),
         ("K __launch_bounds__(128, 2) k(int *a) {}", "k", (128,)),
         ("#define MOST 64\nK __launch_bounds__(MOST) k(int *a) {}", "k", (64,)),
         ("K __launch_bounds__(1024) k(int *a) {}", "k", (256,)),
@@ -253,3 +253,31 @@ def test_a_type_that_only_scalars_have_is_a_whole_number():
 def test_blocks_and_template_arguments_agree(text, kernel, block):
     (drafted,) = drafted_kernels(text.replace("K ", "__global__ void ", 1))
     assert (drafted.kernel, drafted.block) == (kernel, block)
+
+
+LAUNCHED = """
+template <int THREADS> __global__ void k(const float *x, float *y, int n, int width, int from) {}
+void run(float *x, float *y, int rows, int columns, int threads) {
+    const int count = rows * columns;
+    dim3 grid(ceil_div(count, threads), rows / 2);
+    k<256><<<grid, threads, threads * sizeof(float)>>>(x, y, rows*columns, columns, 0);
+}
+int main() { int rows = 512; run(x, y, rows, 3 * 128, 256); }
+"""
+
+
+def test_sizes_and_grid_are_those_of_the_sources_own_launch(tmp_path):
+    (kernel,) = drafted_kernels(LAUNCHED)
+    assert (kernel.kernel, kernel.block, kernel.shared_bytes) == ("k<256>", (256,), 1024)
+    assert kernel.values == {"n": 512 * 384, "width": 384}
+    assert kernel.launch.grid == ("(n + 255) / 256", "256")
+    assert kernel.launch.problem == (512 * 384, 256)
+    # Smaller sizes to be tried: those that the program sets, and what follows from them.
+    assert [one.sizes["n"] for one in kernel.launches[1:]] == [256 * 256, 64 * 64, 8 * 8]
+
+    (tmp_path / "my.cu").write_text(LAUNCHED.partition("void run")[0])
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(kernel, "my.cu"))
+    case = read_case_file(file)
+    assert case.launch.grid == (768, 256, 1)
+    assert [a.value for a in case.inputs.arguments if hasattr(a, "value")] == [512 * 384, 384, 0]

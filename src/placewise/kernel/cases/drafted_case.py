@@ -12,12 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from placewise.kernel.cases.drafted_launch import (
+    DraftedLaunch,
     block_of,
+    drafted_launches,
     launch_of,
     shared_bytes_of,
     template_arguments,
+    value_of,
 )
 from placewise.kernel.cases.drafted_types import DraftedMember, DraftedTypes, drafted_types
+from placewise.kernel.cases.host_numbers import HostNumbers, apart
 
 # Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
 _KERNEL = re.compile(
@@ -60,6 +64,10 @@ class DraftedArgument:
     """Of a struct of plain numbers, or an array of such structs, its members."""
     times: int = 1
     """An array has this many times the usual number of elements."""
+    shape: str = ""
+    """An array's number of elements, as a formula of the sizes, where it is known better."""
+    given: int | None = None
+    """Value that the source passes for a whole number that is no size."""
 
     @property
     def is_whole(self) -> bool:
@@ -73,6 +81,7 @@ class DraftedArgument:
             self.is_whole
             and not (self.is_array or self.members or self.dtype.endswith(("int8", "int16")))
             and self.width == 1
+            and self.given is None
         )
 
     @property
@@ -98,14 +107,12 @@ class DraftedKernel:
     kernel: str
     """Name, with template arguments where the kernel is a template."""
     block: tuple[int, ...]
-    """Threads, of the source's own launch where its block is written in numbers."""
-    problem: tuple[int, ...]
-    """Threads in all, along each dimension that the kernel's index has."""
+    """Threads, of the source's own launch where its block is told in numbers."""
     arguments: tuple[DraftedArgument, ...]
+    launches: tuple[DraftedLaunch, ...]
+    """The launch to start from, and others with smaller sizes that may be tried."""
     shared_bytes: int = 0
     """Dynamic shared memory of a block."""
-    count: int = 0
-    """The value to start from for each of :attr:`sizes`; 0 for the problem's extent."""
     include: tuple[str, ...] = ()
     """Folders of headers, as the case file names them."""
 
@@ -120,14 +127,19 @@ class DraftedKernel:
         return tuple(a for a in self.arguments if a.is_size)
 
     @property
-    def size(self) -> int:
-        """The value to start from for each of :attr:`sizes`."""
-        return self.count or self.problem[0]
+    def launch(self) -> DraftedLaunch:
+        """Grid and sizes to start from."""
+        return self.launches[0]
+
+    @property
+    def values(self) -> dict[str, int]:
+        """Values of the sizes to start from."""
+        return {a.name: self.launch.sizes.get(a.name, self.launch.usual) for a in self.sizes}
 
     @property
     def elements(self) -> int:
         """Number of elements to start from for each array."""
-        return max(math.prod(self.problem), ELEMENTS)
+        return max(math.prod(self.launch.problem), ELEMENTS)
 
 
 def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
@@ -147,34 +159,26 @@ def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> 
     axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
     of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
     launch = launch_of(text, name)
-    block = block_of(text, match[0], launch, of_block)
-    known, given = template_arguments(text, match, launch, block)
+    block, numbers = block_of(HostNumbers(text), match[0], launch, of_block)
+    known, given = template_arguments(numbers, match, launch, block)
     parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
-    parts = [part.split("=")[0].strip() for part in _apart(parameters)]
-    arguments = tuple(_argument(part, n, known, types) for n, part in enumerate(parts, 1))
+    parts = [part.split("=")[0].strip() for part in apart(parameters, "<([{", ">)]}")]
+    arguments = [_argument(part, n, known, types) for n, part in enumerate(parts, 1)]
+    for number, argument in enumerate(arguments):
+        value = value_of(numbers, launch, number) if argument.is_size else None
+        if value is not None and value < 1:
+            arguments[number] = replace(argument, given=value)
     dimensions = max([len(block), *(axis for _, axis in axes)])
     whole = [a for a in arguments if not a.is_array and a.is_whole]
     side = _SIDES[dimensions] if len(whole) < 2 or dimensions > 1 else _SIDES[2]
+    sizes = {a.name: number for number, a in enumerate(arguments) if a.is_size}
     return DraftedKernel(
         kernel=f"{name}<{', '.join(given)}>" if given else name,
         block=block,
-        problem=(side,) * dimensions,
-        arguments=arguments,
-        shared_bytes=shared_bytes_of(launch, body),
+        arguments=tuple(arguments),
+        launches=drafted_launches(numbers, launch, sizes, block, (side,) * dimensions),
+        shared_bytes=shared_bytes_of(numbers, launch, body),
     )
-
-
-def _apart(parameters: str) -> list[str]:
-    """The declarations in a parameter list; commas in brackets of template arguments or arrays do
-    not end one."""
-    found, depth = [""], 0
-    for character in parameters:
-        depth += (character in "<([{") - (character in ">)]}")
-        if character == "," and depth <= 0:
-            found.append("")
-        else:
-            found[-1] += character
-    return [part for part in found if part.strip()]
 
 
 def _chosen_branch(text: str, condition: re.Match[str]) -> str:
@@ -215,12 +219,17 @@ def _members_in(members: tuple[DraftedMember, ...], *, is_array: bool) -> tuple[
 def draft_text(drafted: DraftedKernel, source: str) -> str:
     """A case file for the kernel, with ``source`` as the name of its file. What the user has to
     check is marked ``guess``."""
-    one_size = len(drafted.sizes) == 1 and drafted.problem == (drafted.size,)
-    elements = drafted.sizes[0].name if one_size else "elements"
-    sizes = {a.name: drafted.size for a in drafted.sizes}
-    if not one_size:
+    launch = drafted.launch
+    sizes = drafted.values
+    one_size = len(sizes) == 1 and launch.problem == tuple(sizes.values()) and not launch.grid
+    elements = next(iter(sizes)) if one_size else "elements"
+    if not one_size and any(a.is_array and not a.shape for a in drafted.arguments):
         sizes["elements"] = drafted.elements
-    problem = f'"{elements}"' if one_size else str(list(drafted.problem))
+    if launch.grid:
+        extent = f"grid = {json.dumps(launch.grid)}    # guess: blocks, as the source launches them"
+    else:
+        problem = f'"{elements}"' if one_size else str(list(launch.problem))
+        extent = f"problem = {problem}    # guess: threads in all; or grid = [...], in blocks"
     lines = [
         "# Drafted from the kernel's parameters: put your own sizes and data where it says guess.",
         "schema = 1",
@@ -232,7 +241,7 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
         *(f"{name} = {value}    # guess" for name, value in sizes.items()),
         "",
         "[launch]",
-        f"problem = {problem}    # guess: threads in all; or grid = [...], in blocks",
+        extent,
         f"block = {list(drafted.block)}    # guess",
     ]
     if drafted.shared_bytes:
@@ -246,7 +255,9 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
 
 
 def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
-    if argument.times > 1:
+    if argument.shape:
+        elements = argument.shape
+    elif argument.times > 1:
         elements = f"{elements} * {argument.times}"
     if argument.members and not argument.is_array:
         return [
@@ -273,6 +284,8 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     if not argument.is_array:
         if argument.width > 1:
             value = str([0 if whole else 0.0] * argument.width)
+        elif argument.given is not None:
+            value = str(argument.given)
         elif argument.is_size:
             value = f'"{argument.name}"'
         else:

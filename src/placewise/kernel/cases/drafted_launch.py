@@ -1,27 +1,39 @@
-"""A first guess at a kernel's launch: block, dynamic shared memory, arguments of a template.
+"""A first guess at a kernel's launch: block, grid, sizes, shared memory, arguments of a template.
 
-They are those of the source's own launch as far as that has numbers, or names of numbers.
+They are those of the source's own launch as far as its text tells numbers.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from placewise.kernel.cases.host_numbers import HostNumbers, apart, up_to_end
 
 SHARED_BYTES = 16384
 """Dynamic shared memory to start from where a kernel has some and its size is not told."""
+THREADS = 256
+"""Threads of a block to start from."""
+FEW = (256, 64, 8)
+"""What the sizes are at most, one after the other, where a kernel takes long, does not end, or
+needs too much memory with larger ones."""
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b")
-_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
-"""Threads of a block to start from, by the dimensions of the kernel's thread index."""
+_BLOCKS = {1: (THREADS,), 2: (16, 16), 3: (8, 8, 4)}
+"""A block to start from, by the dimensions of the kernel's thread index."""
+_MOST_THREADS = 1024
+_MOST_SIZE = 1 << 31
 _BOUND = re.compile(r"__launch_bounds__\s*\(\s*(\w+)")
-_THREADS = re.compile(r"block|threads|tpb", re.IGNORECASE)
+_CALLED_THREADS = re.compile(r"block|threads|tpb", re.IGNORECASE)
 """What a template's number is called that says how many threads a block has."""
 _OTHER_NUMBER = "16"
 """What other numbers of a template start from."""
 _TYPE = re.compile(
     r"(?:unsigned\s+)?(?:float|double|int|char|short|bool|long(?:\s+long)?|half)\d?$"
 )
+_SIZE_OF = re.compile(r"\bsizeof\s*\(\s*(\w+)\s*\)")
+_BYTES = {"double": 8, "int64_t": 8, "size_t": 8, "float2": 8, "float4": 16, "char": 1, "short": 2}
 
 
 @dataclass(frozen=True)
@@ -32,47 +44,182 @@ class SourceLaunch:
     """Arguments of the kernel's template."""
     configuration: tuple[str, ...] = ()
     """What stands between the angle brackets: grid, block, shared memory and stream."""
+    arguments: tuple[str, ...] = ()
+    at: int = 0
+    """Where it stands in the source."""
+
+
+@dataclass(frozen=True)
+class DraftedLaunch:
+    """Grid and sizes to start from."""
+
+    sizes: Mapping[str, int]
+    """Value of each argument that may be a size."""
+    usual: int
+    """Value of others that turn out to be one."""
+    problem: tuple[int, ...]
+    """Threads in all, along each dimension."""
+    grid: tuple[str, ...] = ()
+    """Blocks along each dimension, as formulas of the sizes, where the source tells them."""
 
 
 def launch_of(text: str, kernel: str) -> SourceLaunch:
     """The first launch of ``kernel`` in ``text``."""
     launch = re.search(
-        rf"\b{kernel}\s*(?:<(?P<template>[^<>]{{0,99}})>\s*)?<<<(?P<configuration>.{{0,300}}?)>>>",
+        rf"\b{kernel}\s*(?:<(?P<template>[^<>]{{0,99}})>\s*)?<<<(?P<configuration>.{{0,300}}?)>>>"
+        r"\s*\((?P<arguments>[^;{}]{0,2000})",
         text,
         re.DOTALL,
     )
     if launch is None:
         return SourceLaunch()
-    template = [part.strip() for part in (launch["template"] or "").split(",") if part.strip()]
-    configuration = re.split(r",(?![^()]*\))", launch["configuration"])
-    return SourceLaunch(tuple(template), tuple(part.strip() for part in configuration))
+    return SourceLaunch(
+        _parts(launch["template"] or ""),
+        _parts(launch["configuration"]),
+        _parts(launch["arguments"].rpartition(")")[0]),
+        launch.start(),
+    )
 
 
-def block_of(text: str, head: str, launch: SourceLaunch, dimensions: int) -> tuple[int, ...]:
-    """Threads of a block: those of ``launch`` where they are numbers; else as many as the kernel's
-    ``head``, the text before its body, binds them to; else a usual number along each of
-    ``dimensions``."""
-    launched = _launched_block(text, launch)
-    if launched is not None:
-        return launched
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in apart(text, "([{", ")]}"))
+
+
+def block_of(
+    numbers: HostNumbers, head: str, launch: SourceLaunch, dimensions: int
+) -> tuple[tuple[int, ...], HostNumbers]:
+    """Threads of a block, and ``numbers`` that know the names of those that the text does not tell.
+
+    They are those of ``launch``; what is not known of them fills the block up to a usual number of
+    threads. Where there is no launch, they are a usual number along each of ``dimensions``, as many
+    as the kernel's ``head``, the text before its body, binds them to.
+    """
     usual = _BLOCKS[dimensions]
     bound = _BOUND.search(head)
-    most = _number(text, bound[1]) if bound else None
+    most = numbers.number(bound[1], launch.at) if bound else None
     if most is not None and 0 < most < math.prod(usual):
-        return (most,)
-    return usual
+        usual = (most,)
+    told = launch.configuration[1] if len(launch.configuration) > 1 else ""
+    extents, at = _extents(numbers, told, launch.at)
+    if not extents or len(extents) > 3:
+        return usual, numbers
+    found = [numbers.number(extent, at) for extent in extents]
+    if all(n is None for n in found):
+        found[: len(usual)] = usual[: len(found)]
+    left = max(1, THREADS // max(1, math.prod(n for n in found if n is not None)))
+    known = dict(numbers.known)
+    for axis, extent in enumerate(extents):
+        if found[axis] is None:
+            found[axis], left = left, 1
+        known[extent] = found[axis] or 1
+    block = tuple(n for n in found if n is not None)
+    if min(block) < 1 or math.prod(block) > _MOST_THREADS:
+        return usual, numbers
+    return block, replace(numbers, known=known)
 
 
-def shared_bytes_of(launch: SourceLaunch, body: str) -> int:
+def _extents(numbers: HostNumbers, told: str, at: int) -> tuple[tuple[str, ...], int]:
+    """Extents of a grid or block, as expressions, and where in the source they stand."""
+    if re.fullmatch(r"[A-Za-z_]\w*", told):
+        declared = None
+        for match in re.finditer(rf"\bdim3\s+{told}\s*(?=[({{])", numbers.text):
+            if declared is None or match.start() < at:
+                declared = match
+        if declared is not None:
+            told, at = up_to_end(numbers.text, declared.end()), declared.start()
+        else:
+            defined = numbers.definition(told, at)
+            if defined is not None and re.match(r"dim3\b|\{", defined[0]):
+                told, at = defined
+    inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", told, re.DOTALL)
+    if inside is not None and (told.startswith(("dim3", "{")) or "," in told):
+        return _parts(inside[1]), at
+    return ((told,) if told else ()), at
+
+
+def shared_bytes_of(numbers: HostNumbers, launch: SourceLaunch, body: str) -> int:
     """Bytes of dynamic shared memory of a kernel with this ``body``."""
-    given = launch.configuration[2] if len(launch.configuration) > 2 else ""
-    if given.isdigit():
-        return int(given)
-    return SHARED_BYTES if given or _DYNAMIC_SHARED.search(body) else 0
+    told = launch.configuration[2] if len(launch.configuration) > 2 else ""
+    plain = _SIZE_OF.sub(lambda match: str(_BYTES.get(match[1], 4)), told)
+    given = numbers.number(plain, launch.at) if plain else None
+    if given is not None and 0 <= given <= 1 << 20:
+        return given
+    return SHARED_BYTES if told or _DYNAMIC_SHARED.search(body) else 0
+
+
+def value_of(numbers: HostNumbers, launch: SourceLaunch, number: int) -> int | None:
+    """What the source's launch passes as argument ``number``, from 0, where it tells a number."""
+    if number >= len(launch.arguments):
+        return None
+    value = numbers.number(launch.arguments[number], launch.at)
+    return value if value is not None and abs(value) < _MOST_SIZE else None
+
+
+def drafted_launches(
+    numbers: HostNumbers,
+    launch: SourceLaunch,
+    sizes: Mapping[str, int],
+    block: tuple[int, ...],
+    problem: tuple[int, ...],
+) -> tuple[DraftedLaunch, ...]:
+    """The launch with the sizes that the source tells, and launches with smaller ones, to be tried
+    one after the other.
+
+    ``sizes`` are the arguments' names and positions. What the source does not tell is as if the
+    kernel covered ``problem`` with threads.
+    """
+    found = [
+        _launch(replace(numbers, most=most), launch, sizes, block, problem)
+        for most in (None, *(FEW if sizes else ()))
+    ]
+    return tuple(one for n, one in enumerate(found) if one not in found[:n])
+
+
+def _launch(
+    numbers: HostNumbers,
+    launch: SourceLaunch,
+    sizes: Mapping[str, int],
+    block: tuple[int, ...],
+    problem: tuple[int, ...],
+) -> DraftedLaunch:
+    usual = problem[0] if numbers.most is None else min(problem[0], numbers.most)
+    told = {name: value_of(numbers, launch, number) for name, number in sizes.items()}
+    values = {name: usual if value is None else value for name, value in told.items()}
+    passed = {
+        launch.arguments[number]: name for name, number in sizes.items() if told[name] is not None
+    }
+    extents, at = _extents(
+        numbers, launch.configuration[0] if launch.configuration else "", launch.at
+    )
+    grid = [_blocks(numbers, extent, at, passed) for extent in extents[:3]]
+    known = [one for one in grid if one is not None]
+    if not known or len(known) < len(extents):
+        return DraftedLaunch(values, usual, problem)
+    threads = _products([count for _, count in known], block)
+    return DraftedLaunch(values, usual, threads, tuple(text for text, _ in known))
+
+
+def _blocks(
+    numbers: HostNumbers, extent: str, at: int, sizes: Mapping[str, str]
+) -> tuple[str, int] | None:
+    """An extent of the grid as a formula of ``sizes``, names in the host code by those of the
+    arguments, and its value; None where it is not known."""
+    value = numbers.number(extent, at)
+    if value is None or value >= _MOST_SIZE:
+        return None
+    formula = numbers.formula(extent, at, sizes) if value > 0 else None
+    return formula or str(max(1, value)), max(1, value)
+
+
+def _products(grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
+    axes = range(max(len(grid), len(block)))
+    return tuple(
+        (grid[n] if n < len(grid) else 1) * (block[n] if n < len(block) else 1) for n in axes
+    )
 
 
 def template_arguments(
-    text: str, kernel: re.Match[str], launch: SourceLaunch, block: tuple[int, ...]
+    numbers: HostNumbers, kernel: re.Match[str], launch: SourceLaunch, block: tuple[int, ...]
 ) -> tuple[dict[str, str], list[str]]:
     """(types by the template parameter that stands for them, arguments of an instance).
 
@@ -85,17 +232,17 @@ def template_arguments(
     bound = _BOUND.search(kernel[0])
     types: dict[str, str] = {}
     given: list[str] = []
-    for number, parameter in enumerate(filter(None, map(str.strip, _split(kernel["template"])))):
+    declared = filter(None, (part.strip() for part in (kernel["template"] or "").split(",")))
+    for number, parameter in enumerate(declared):
         head, _, default = (part.strip() for part in parameter.partition("="))
         words = head.split()
         name, is_type = words[-1], words[0] in ("typename", "class")
-        launched = launch.template[number] if number < len(launch.template) else ""
-        known = launched if is_type and _TYPE.match(launched) else ""
-        if not is_type:
-            value = _number(text, launched)
-            known = (
-                launched if launched in ("true", "false") else "" if value is None else str(value)
-            )
+        told = launch.template[number] if number < len(launch.template) else ""
+        if is_type:
+            known = told if _TYPE.match(told) else ""
+        else:
+            value = numbers.number(told, launch.at) if told else None
+            known = told if told in ("true", "false") else "" if value is None else str(value)
         if known or default:
             given.append(known or default)
         elif is_type:
@@ -107,42 +254,7 @@ def template_arguments(
         elif bound and bound[1] == name:
             given.append(str(math.prod(block)))
         else:
-            given.append(str(block[0]) if _THREADS.search(name) else _OTHER_NUMBER)
+            given.append(str(block[0]) if _CALLED_THREADS.search(name) else _OTHER_NUMBER)
         if is_type:
             types[name] = given[-1]
     return types, given
-
-
-def _split(template: str | None) -> list[str]:
-    return (template or "").split(",")
-
-
-def _number(text: str, name: str) -> int | None:
-    """A whole number that is written as such, or named by a macro or a constant of ``text``."""
-    if re.fullmatch(r"\d{1,6}", name):
-        return int(name)
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        return None
-    stated = re.search(
-        rf"#[ \t]*define[ \t]+{name}[ \t]+\(?(\d{{1,6}})\b"
-        rf"|\b(?:const|constexpr)\b[\w \t]{{0,60}}\b{name}\s*=\s*(\d{{1,6}})\s*;",
-        text,
-    )
-    return int(stated[1] or stated[2]) if stated else None
-
-
-def _launched_block(text: str, launch: SourceLaunch) -> tuple[int, ...] | None:
-    """The block of a launch; None where it is not written in numbers."""
-    block = launch.configuration[1] if len(launch.configuration) > 1 else ""
-    if re.fullmatch(r"\w+", block) and not block.isdigit():
-        stated = re.search(
-            rf"\bdim3\s+{block}\s*[({{]([^(){{}}]{{0,99}})[)}}]"
-            rf"|\b{block}\s*=\s*(?:dim3\s*\(([^()]{{0,99}})\)|(\d+))"
-            rf"|#define\s+{block}\s+(\d+)",
-            text,
-        )
-        block = next(filter(None, stated.groups()), "") if stated else ""
-    parts = re.sub(r"^dim3\s*\(|\)$", "", block).split(",")
-    numbers = [_number(text, part.strip()) for part in parts]
-    found = tuple(n for n in numbers if n is not None and 0 < n <= 1024)
-    return found if len(found) == len(parts) <= 3 else None

@@ -1,0 +1,54 @@
+"""A trace consumer that finds how far into each array a launch reaches."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.executor.trace import Site, TraceChunk, lane_offsets, some_accesses
+
+_HALVES = np.arange(1 << 16)
+_HIGHEST = np.frexp(_HALVES)[1].astype(np.int64) - 1
+"""(65536,) number of the highest bit of each half warp's mask; -1 for none."""
+_LOWEST = np.frexp(_HALVES & -_HALVES)[1].astype(np.int64) - 1
+
+
+class AccessEnds:
+    """Consumer that keeps how many bytes of each array are reached."""
+
+    def __init__(self) -> None:
+        self.bytes: dict[str, int] = {}
+        """Bytes from an array's start to the end of the last access, by name."""
+        self._sites: tuple[Site, ...] = ()
+        self._arrays: tuple[str, ...] = ()
+        self._lock = threading.Lock()
+
+    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
+        """Start of a run."""
+        self._sites, self._arrays = sites, arrays
+
+    def chunk(self, chunk: TraceChunk) -> None:
+        """Look at a chunk's accesses."""
+        width = np.array([site.lane_bytes for site in self._sites], np.int64)
+        ends = last_offsets(chunk) + width[chunk.site]
+        with self._lock:
+            for number, name in enumerate(self._arrays):
+                reached = ends[(chunk.array == number) & (chunk.mask != 0)]
+                if len(reached):
+                    self.bytes[name] = max(self.bytes.get(name, 0), int(reached.max()))
+
+
+def last_offsets(chunk: TraceChunk) -> NDArray[np.int64]:
+    """(n,) largest byte offset of each access's active lanes; without meaning where none is."""
+    last = np.full(len(chunk), -1, np.int64)
+    stride = np.asarray(chunk.stride, np.int64)
+    for half, base in ((chunk.mask & 0xFFFF, chunk.base), (chunk.mask >> 16, chunk.upper)):
+        lane = np.where(stride >= 0, _HIGHEST[half], _LOWEST[half])
+        last = np.maximum(last, np.where(half != 0, base + stride * lane, -1))
+    irregular = np.flatnonzero(chunk.row >= 0)
+    some = some_accesses(chunk, irregular)
+    active = (some.mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
+    last[irregular] = np.where(active, lane_offsets(some), -1).max(axis=1, initial=-1)
+    return last
