@@ -5,7 +5,7 @@ import pytest
 
 from placewise import execute
 from placewise.kernel.cases.case_file import read_case_file
-from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
+from placewise.kernel.cases.drafted_case import ELEMENTS, draft_text, drafted_kernels
 from placewise.kernel.cases.drafted_launch import SHARED_BYTES
 
 SOURCE = """
@@ -89,7 +89,8 @@ def test_a_draft_is_a_case_that_runs(tmp_path, kernel):
     if kernel is SCALE:
         (data,) = (a.data for a in case.inputs.arrays if a.name == "in")
         out = dict(run.execution.outputs)["out"]
-        np.testing.assert_array_equal(out, data.astype(np.uint32))
+        by = np.float32(2.0)  # as the source's own launch has it
+        np.testing.assert_array_equal(out, (by * data).astype(np.uint32))
 
 
 def test_every_draft_says_what_was_guessed():
@@ -256,11 +257,12 @@ def test_blocks_and_template_arguments_agree(text, kernel, block):
 
 
 LAUNCHED = """
-template <int THREADS> __global__ void k(const float *x, float *y, int n, int width, int from) {}
+template <int THREADS> __global__ void k(const float *x, float *y, int n, int width,
+    int from, float by) {}
 void run(float *x, float *y, int rows, int columns, int threads) {
     const int count = rows * columns;
     dim3 grid(ceil_div(count, threads), rows / 2);
-    k<256><<<grid, threads, threads * sizeof(float)>>>(x, y, rows*columns, columns, 0);
+    k<256><<<grid, threads, threads * sizeof(float)>>>(x, y, rows*columns, columns, 0, 1e-3f*rows);
 }
 int main() { int rows = 512; run(x, y, rows, 3 * 128, 256); }
 """
@@ -280,4 +282,16 @@ def test_sizes_and_grid_are_those_of_the_sources_own_launch(tmp_path):
     file.write_text(draft_text(kernel, "my.cu"))
     case = read_case_file(file)
     assert case.launch.grid == (768, 256, 1)
-    assert [a.value for a in case.inputs.arguments if hasattr(a, "value")] == [512 * 384, 384, 0]
+    assert [a.value for a in case.inputs.arguments if hasattr(a, "value")] == [
+        512 * 384, 384, 0, np.float32(0.512),
+    ]  # fmt: skip
+
+
+def test_a_size_may_be_called_elements(tmp_path):
+    source = "__global__ void k(float *x, int elements, int rows) {}"
+    (tmp_path / "my.cu").write_text(source)
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(drafted_kernels(source)[0], "my.cu"))
+    case = read_case_file(file)
+    assert [a.value for a in case.inputs.arguments if hasattr(a, "value")] == [1024, 1024]
+    assert [a.data.size for a in case.inputs.arrays] == [ELEMENTS]

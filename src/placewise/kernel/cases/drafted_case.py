@@ -66,13 +66,22 @@ class DraftedArgument:
     """An array has this many times the usual number of elements."""
     shape: str = ""
     """An array's number of elements, as a formula of the sizes, where it is known better."""
-    given: int | None = None
-    """Value that the source passes for a whole number that is no size."""
+    given: float | None = None
+    """Value that the source passes for a number that is no size."""
 
     @property
     def is_whole(self) -> bool:
         """Whether its numbers are integers."""
         return self.dtype.startswith(("int", "uint"))
+
+    @property
+    def is_fraction(self) -> bool:
+        """Whether it is a number with a fraction."""
+        return (
+            self.dtype.startswith("float")
+            and not (self.is_array or self.members or self.unknown)
+            and self.width == 1
+        )
 
     @property
     def is_size(self) -> bool:
@@ -165,8 +174,8 @@ def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> 
     parts = [part.split("=")[0].strip() for part in apart(parameters, "<([{", ">)]}")]
     arguments = [_argument(part, n, known, types) for n, part in enumerate(parts, 1)]
     for number, argument in enumerate(arguments):
-        value = value_of(numbers, launch, number) if argument.is_size else None
-        if value is not None and value < 1:
+        value = value_of(numbers, launch, number)
+        if value is not None and (argument.is_fraction or (argument.is_size and value < 1)):
             arguments[number] = replace(argument, given=value)
     dimensions = max([len(block), *(axis for _, axis in axes)])
     whole = [a for a in arguments if not a.is_array and a.is_whole]
@@ -222,9 +231,11 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
     launch = drafted.launch
     sizes = drafted.values
     one_size = len(sizes) == 1 and launch.problem == tuple(sizes.values()) and not launch.grid
-    elements = next(iter(sizes)) if one_size else "elements"
-    if not one_size and any(a.is_array and not a.shape for a in drafted.arguments):
-        sizes["elements"] = drafted.elements
+    elements = "elements" if "elements" not in sizes else "array_elements"
+    if one_size:
+        elements = next(iter(sizes))
+    elif any(a.is_array and not a.shape for a in drafted.arguments):
+        sizes[elements] = drafted.elements
     if launch.grid:
         extent = f"grid = {json.dumps(launch.grid)}    # guess: blocks, as the source launches them"
     else:
@@ -285,7 +296,7 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
         if argument.width > 1:
             value = str([0 if whole else 0.0] * argument.width)
         elif argument.given is not None:
-            value = str(argument.given)
+            value = str(int(argument.given) if whole else float(argument.given))
         elif argument.is_size:
             value = f'"{argument.name}"'
         else:

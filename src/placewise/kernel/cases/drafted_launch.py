@@ -147,11 +147,11 @@ def shared_bytes_of(numbers: HostNumbers, launch: SourceLaunch, body: str) -> in
     return SHARED_BYTES if told or _DYNAMIC_SHARED.search(body) else 0
 
 
-def value_of(numbers: HostNumbers, launch: SourceLaunch, number: int) -> int | None:
+def value_of(numbers: HostNumbers, launch: SourceLaunch, number: int) -> float | None:
     """What the source's launch passes as argument ``number``, from 0, where it tells a number."""
     if number >= len(launch.arguments):
         return None
-    value = numbers.number(launch.arguments[number], launch.at)
+    value = numbers.value(launch.arguments[number], launch.at)
     return value if value is not None and abs(value) < _MOST_SIZE else None
 
 
@@ -184,7 +184,7 @@ def _launch(
 ) -> DraftedLaunch:
     usual = problem[0] if numbers.most is None else min(problem[0], numbers.most)
     told = {name: value_of(numbers, launch, number) for name, number in sizes.items()}
-    values = {name: usual if value is None else value for name, value in told.items()}
+    values = {name: usual if value is None else int(value) for name, value in told.items()}
     passed = {
         launch.arguments[number]: name for name, number in sizes.items() if told[name] is not None
     }

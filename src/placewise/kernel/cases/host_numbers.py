@@ -50,8 +50,14 @@ class HostNumbers:
     """The most that a name stands for whose definition is a number; None: any."""
 
     def number(self, expression: str, at: int) -> int | None:
-        """What ``expression``, at the offset ``at`` of the text, comes to; None: not known."""
-        return _whole(self._value(parsed(expression), at, 0))
+        """The whole number that ``expression`` comes to at the offset ``at`` of the text; None: not
+        known."""
+        return _whole(self.value(expression, at))
+
+    def value(self, expression: str, at: int) -> float | None:
+        """What ``expression`` comes to, with its fraction; None: not known."""
+        value = self._value(parsed(expression), at, 0)
+        return None if value is None or not math.isfinite(value) else value
 
     def formula(self, expression: str, at: int, sizes: Mapping[str, str]) -> str | None:
         """``expression`` as a formula of a case file. ``sizes`` are the expressions, mostly names,
