@@ -19,6 +19,7 @@ from typing import IO, Any
 from benchmarks.fuzz.array_files import array_input
 from benchmarks.fuzz.case_files import COMMANDS, case_input
 from benchmarks.fuzz.cuda_sources import cuda_input
+from benchmarks.fuzz.draft_sources import draft_input
 from benchmarks.fuzz.examples import KERNEL, SMALL_CASE, toml
 from benchmarks.fuzz.hostile_input import KINDS, SHARES, HostileInput
 from benchmarks.fuzz.judge import GOOD, Verdict, judge
@@ -32,6 +33,7 @@ GENERATORS: dict[str, Callable[[Random], HostileInput]] = {
     "case": case_input,
     "array": array_input,
     "cuda": cuda_input,
+    "draft": draft_input,
     "ptx": ptx_input,
     "machine": machine_input,
     "measured": measured_input,

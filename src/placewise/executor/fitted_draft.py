@@ -36,7 +36,7 @@ MOST_SHARED_BYTES = 96 << 10
 LIMIT = 1 << 20
 """Instructions of a warp after which a drafted kernel counts as endless; that takes a few
 seconds."""
-SECONDS = 5.0
+SECONDS = 3.0
 """A launch that takes longer is tried with smaller sizes, so that advice on it will not take
 minutes."""
 

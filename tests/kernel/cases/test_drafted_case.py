@@ -295,3 +295,19 @@ def test_a_size_may_be_called_elements(tmp_path):
     case = read_case_file(file)
     assert [a.value for a in case.inputs.arguments if hasattr(a, "value")] == [1024, 1024]
     assert [a.data.size for a in case.inputs.arrays] == [ELEMENTS]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "dim3 b(32, 8), g; dim3 g(n / 32, m / 8); k<<<dim3(g), dim3(b)>>>(x, n, m);",
+        "dim3 b = dim3(32, 8); dim3 g = {n / 32, m / 8}; k<<<g, b>>>(x, n, m);",
+        "dim3 g(n / 32, m / 8); k<<<g, {32, 8}>>>(x, n, m);",
+    ],
+)
+def test_blocks_and_grids_may_be_written_in_many_ways(host):
+    source = f"__global__ void k(float *x, int n, int m) {{}} void run(int n, int m) {{ {host} }}"
+    (kernel,) = drafted_kernels(f"{source} int main(int c, char **v) {{ run(atoi(v[1]), 64); }}")
+    assert kernel.block == (32, 8)
+    assert kernel.launch.grid == ("n / 32", "m / 8")
+    assert kernel.values == {"n": 1024, "m": 64}

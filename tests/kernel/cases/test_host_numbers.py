@@ -6,12 +6,15 @@ import subprocess
 import pytest
 
 from placewise.kernel.cases.host_numbers import HostNumbers
+from placewise.kernel.cases.host_text import HostText
 
 HOST = """
 #define TILE 16
 #define N_ROWS (TILE * 40)
 const int side = 1 << 5;
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
+#define SDIV(a, b) (((a) + (b) - 1) / (b))
+struct { int multiProcessorCount = 108; } gpu;
 void launch(float *x, int rows, size_t many, const int per) {
     int blocks = ceil_div(rows, per);
     for (int rows = 0; rows < 3; rows++) {}
@@ -25,7 +28,7 @@ int main(int argc, char **argv) {
 }
 """
 AT = HOST.index("LAUNCH")
-NUMBERS = HostNumbers(HOST)
+NUMBERS = HostNumbers(HostText(HOST))
 
 
 VALUES = {
@@ -33,6 +36,7 @@ VALUES = {
     "side * side / 3": 341, "-rows % 7 + (2 << 3)": 14, "(rows + TILE - 1) / TILE": 103,
     "std::max(rows, 7) - min(3, per)": 1637, "static_cast<int>(many) / per": 40,
     "(size_t)rows * 3ull": 4920, "rows > 9 ? 3 : 4": 4,
+    "int(ceil(float(rows) / 100))": 17, "SDIV(rows, 100)": 17, "2 * gpu.multiProcessorCount": 216,
 }  # fmt: skip
 
 
@@ -63,15 +67,15 @@ def test_what_is_no_plain_arithmetic_is_not_known(expression):
 
 def test_a_function_that_is_never_called_has_unknown_parameters():
     host = "void launch(int rows) { LAUNCH } int loop(int n) { n = n + 1; LAUNCH2 }"
-    assert HostNumbers(host).number("rows", host.index("LAUNCH")) is None
-    assert HostNumbers(host).number("n", host.index("LAUNCH2")) is None
+    assert HostNumbers(HostText(host)).number("rows", host.index("LAUNCH")) is None
+    assert HostNumbers(HostText(host)).number("n", host.index("LAUNCH2")) is None
 
 
 def test_definitions_that_are_numbers_are_bounded():
-    few = HostNumbers(HOST, most=64)
+    few = HostNumbers(HostText(HOST), most=64)
     assert few.number("side", AT) == 32
     assert few.number("rows", AT) == 64 + 16 * 40
-    assert HostNumbers(HOST, known={"per": 5}, most=64).number("per", AT) == 5
+    assert HostNumbers(HostText(HOST), known={"per": 5}, most=64).number("per", AT) == 5
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from placewise.kernel.cases.drafted_launch import (
     value_of,
 )
 from placewise.kernel.cases.drafted_types import DraftedMember, DraftedTypes, drafted_types
-from placewise.kernel.cases.host_numbers import HostNumbers, apart
+from placewise.kernel.cases.host_numbers import HostNumbers
+from placewise.kernel.cases.host_text import HostText, apart
 
 # Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
 _KERNEL = re.compile(
@@ -156,19 +157,19 @@ def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
     text = _COMMENT.sub(" ", source)
     found = list(_KERNEL.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
-    types = drafted_types(text)
+    types, host = drafted_types(text), HostText(text)
     return tuple(
-        _kernel(text, match, text[match.end() : end], types)
+        _kernel(host, match, text[match.end() : end], types)
         for match, end in zip(found, ends, strict=False)
     )
 
 
-def _kernel(text: str, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
-    name = match["name"]
+def _kernel(host: HostText, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
+    text, name = host.text, match["name"]
     axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
     of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
     launch = launch_of(text, name)
-    block, numbers = block_of(HostNumbers(text), match[0], launch, of_block)
+    block, numbers = block_of(HostNumbers(host), match[0], launch, of_block)
     known, given = template_arguments(numbers, match, launch, block)
     parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
     parts = [part.split("=")[0].strip() for part in apart(parameters, "<([{", ">)]}")]

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placewise.kernel.cases.host_numbers import HostNumbers, apart, up_to_end
+from placewise.kernel.cases.host_numbers import HostNumbers
+from placewise.kernel.cases.host_text import apart
 
 SHARED_BYTES = 16384
 """Dynamic shared memory to start from where a kernel has some and its size is not told."""
@@ -23,6 +24,8 @@ _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b")
 _BLOCKS = {1: (THREADS,), 2: (16, 16), 3: (8, 8, 4)}
 """A block to start from, by the dimensions of the kernel's thread index."""
 _MOST_THREADS = 1024
+_MOST_NAMES = 4
+"""Names of extents that are followed, each defined by the next."""
 _MOST_SIZE = 1 << 31
 _BOUND = re.compile(r"__launch_bounds__\s*\(\s*(\w+)")
 _CALLED_THREADS = re.compile(r"block|threads|tpb", re.IGNORECASE)
@@ -120,20 +123,21 @@ def block_of(
 
 def _extents(numbers: HostNumbers, told: str, at: int) -> tuple[tuple[str, ...], int]:
     """Extents of a grid or block, as expressions, and where in the source they stand."""
-    if re.fullmatch(r"[A-Za-z_]\w*", told):
-        declared = None
-        for match in re.finditer(rf"\bdim3\s+{told}\s*(?=[({{])", numbers.text):
-            if declared is None or match.start() < at:
-                declared = match
-        if declared is not None:
-            told, at = up_to_end(numbers.text, declared.end()), declared.start()
-        else:
-            defined = numbers.definition(told, at)
-            if defined is not None and re.match(r"dim3\b|\{", defined[0]):
-                told, at = defined
-    inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", told, re.DOTALL)
-    if inside is not None and (told.startswith(("dim3", "{")) or "," in told):
-        return _parts(inside[1]), at
+    for _ in range(_MOST_NAMES):
+        if re.fullmatch(r"[A-Za-z_]\w*", told):
+            defined = numbers.host.definition(told, at)
+            if defined is None or not re.match(r"dim3\b|\{", defined[0]):
+                defined = numbers.host.extents(told, at)
+            if defined is None:
+                break
+            told, at = defined
+        inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", told, re.DOTALL)
+        if inside is None or not (told.startswith(("dim3", "{")) or "," in told):
+            break
+        parts = _parts(inside[1])
+        if len(parts) != 1:
+            return parts, at
+        told = parts[0]
     return ((told,) if told else ()), at
 
 
@@ -183,11 +187,17 @@ def _launch(
     problem: tuple[int, ...],
 ) -> DraftedLaunch:
     usual = problem[0] if numbers.most is None else min(problem[0], numbers.most)
+    numbers = replace(numbers, read=usual)
     told = {name: value_of(numbers, launch, number) for name, number in sizes.items()}
     values = {name: usual if value is None else int(value) for name, value in told.items()}
     passed = {
-        launch.arguments[number]: name for name, number in sizes.items() if told[name] is not None
+        launch.arguments[number]: name
+        for name, number in sizes.items()
+        if number < len(launch.arguments)
     }
+    # What the text does not tell is the same number wherever it is used.
+    unknown = {argument: values[name] for argument, name in passed.items() if told[name] is None}
+    numbers = replace(numbers, known={**unknown, **numbers.known})
     extents, at = _extents(
         numbers, launch.configuration[0] if launch.configuration else "", launch.at
     )

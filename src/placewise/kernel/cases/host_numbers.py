@@ -2,9 +2,7 @@
 
 ``int n = 1 << 20;`` and ``blocks = (n + block - 1) / block;`` tell what ``blocks`` is. Nothing is
 compiled or run: expressions are read as Python's parser reads them, whose arithmetic is that of
-C++ but for casts and a few spellings. A parameter of a function is what its first call passes. Else
-scopes are not looked at: of several definitions of a name the last before its use counts, or the
-first after it. What is no plain arithmetic is not known.
+C++ but for casts and a few spellings. What is no plain arithmetic is not known.
 """
 
 from __future__ import annotations
@@ -16,9 +14,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from placewise.kernel.cases.host_text import HostText
+
 _LONGEST = 200
 """Characters of an expression; bounds the depth of parentheses, too."""
 _LARGEST = 1 << 62
+SMS = 108
+"""What a program that asks for a device's number of SMs is told: that of an A100."""
 _DEEPEST = 8
 """Definitions that are followed one after the other."""
 _CAST = re.compile(
@@ -29,25 +31,23 @@ _CAST = re.compile(
 _FLOAT_CAST = re.compile(r"\(\s*(?:float|double)\s*\)(?=\s*[\w(])")
 _SUFFIX = re.compile(r"(?<![\w.])(\d[\d.]*(?:[eE]\d+)?)[uUlLfF]{1,3}\b")
 _CHOICE = re.compile(r"^[^?]+\?(?P<chosen>[^:?]+):(?P<otherwise>[^:?]+)$")
-_CEILING = re.compile(r"(?:i?div|ceil|cdiv)\w*", re.IGNORECASE)
+_CEILING = re.compile(r"(?:[ics]?div|ceil)\w*", re.IGNORECASE)
 """Functions of two numbers that divide them and round up: ``ceil_div``, ``divUp``, ``cdiv``."""
-_FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]{0,400})\)\s*\{")
-_LONGEST_FUNCTION = 20_000
-"""Characters before a use in which the head of its function is looked for."""
-_STATEMENTS = ("if", "while", "for", "switch", "catch")
-_ARGUMENTS = re.compile(r"((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]{0,99}\)){0,200}\)){0,999})\)\s*;")
-_LOOP = re.compile(r"\bfor\s*\([^;{}]{0,60}$")
+_READ = re.compile(r"(?:std::)?(?:ato(?:i|l|ll|f)|strto\w+|sto(?:i|l|ul|ll|ull|f|d))\s*\(")
+"""Functions that make a number of a program's argument."""
 
 
 @dataclass(frozen=True)
 class HostNumbers:
-    """What names in the host code of ``text``, which has no comments, stand for."""
+    """What names in host code stand for."""
 
-    text: str
+    host: HostText
     known: Mapping[str, int] = field(default_factory=dict)
     """Numbers of names, and of members such as ``grid.x``, whatever the text says."""
     most: int | None = None
     """The most that a name stands for whose definition is a number; None: any."""
+    read: int | None = None
+    """What a name stands for that the program reads from its arguments; None: not known."""
 
     def number(self, expression: str, at: int) -> int | None:
         """The whole number that ``expression`` comes to at the offset ``at`` of the text; None: not
@@ -68,48 +68,14 @@ class HostNumbers:
         tree = self._formula(parsed(expression), at, named, 0)
         return None if tree is None else ast.unparse(tree)
 
-    def definition(self, name: str, at: int) -> tuple[str, int] | None:
-        """The expression that ``name`` is defined by where it is used at ``at``, and its offset."""
-        return self._passed(name, at) or self._assigned(name, at)
-
-    def _passed(self, name: str, at: int) -> tuple[str, int] | None:
-        """What the function around ``at`` is called with for its parameter ``name``."""
-        around = None
-        for match in _FUNCTION.finditer(self.text, max(0, at - _LONGEST_FUNCTION), at):
-            if match[1] not in _STATEMENTS:
-                around = match
-        parameters = apart(around[2], "<([{", ">)]}") if around else []
-        number = next((n for n, p in enumerate(parameters) if _last_word(p) == name), None)
-        if around is None or number is None:
-            return None
-        for call in re.finditer(rf"\b{around[1]}\s*\(", self.text):
-            if call.start() == around.start():
-                continue
-            passed = _ARGUMENTS.match(self.text, call.end())
-            arguments = apart(passed[1], "([{", ")]}") if passed else []
-            if number < len(arguments):
-                return arguments[number], call.start()
-        return None
-
-    def _assigned(self, name: str, at: int) -> tuple[str, int] | None:
-        found: tuple[str, int] | None = None
-        pattern = rf"(?<![\w.>])(?:{name}\s*=(?!=)|#[ \t]*define[ \t]+{name}[ \t]+)[ \t]*"
-        for match in re.finditer(pattern, self.text):
-            expression = up_to_end(self.text, match.end())
-            if not expression or _LOOP.search(self.text, max(0, match.start() - 80), match.start()):
-                continue
-            if found is None or match.start() < at:
-                found = expression, match.start()
-            if match.start() >= at:
-                break
-        return found
-
     def _value(self, tree: ast.expr | None, at: int, depth: int) -> float | None:
         match tree:
             case ast.Constant(value=int() | float() as number):
                 return number
             case ast.Name(id=name):
                 return self._named(name, at, depth)
+            case ast.Attribute(attr="multiProcessorCount"):
+                return SMS
             case ast.Attribute():
                 return self.known.get(ast.unparse(tree))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -125,12 +91,14 @@ class HostNumbers:
     def _named(self, name: str, at: int, depth: int) -> float | None:
         if name in self.known:
             return self.known[name]
-        found = self.definition(name, at) if depth < _DEEPEST else None
+        found = self.host.definition(name, at) if depth < _DEEPEST else None
         if found is None:
             return None
         tree = parsed(found[0])
         value = self._value(tree, found[1], depth + 1)
         names = tree is not None and any(isinstance(part, ast.Name) for part in ast.walk(tree))
+        if value is None and _READ.match(found[0]):
+            value, names = self.read, False
         if value is None or names or self.most is None:
             return value
         return min(value, self.most)
@@ -142,7 +110,7 @@ class HostNumbers:
             return ast.Name(sizes[ast.unparse(tree)])
         match tree:
             case ast.Name(id=name) if name not in self.known and depth < _DEEPEST:
-                found = self.definition(name, at)
+                found = self.host.definition(name, at)
                 inner = found and self._formula(parsed(found[0]), found[1], sizes, depth + 1)
                 if inner and not isinstance(inner, ast.Constant):
                     return inner
@@ -176,10 +144,6 @@ def _less_one(tree: ast.expr) -> ast.expr:
     return ast.BinOp(tree, ast.Sub(), ast.Constant(1))
 
 
-def _last_word(declaration: str) -> str:
-    return declaration.partition("=")[0].split()[-1].lstrip("*&")
-
-
 def _are_numbers(*trees: ast.expr) -> bool:
     return all(isinstance(tree, ast.Constant) for tree in trees)
 
@@ -199,33 +163,6 @@ def parsed(expression: str) -> ast.expr | None:
             return ast.parse(text.replace("std::", "").strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def up_to_end(text: str, start: int) -> str:
-    """What stands from ``start`` to the comma, semicolon, bracket or line that ends it; empty where
-    that is not soon."""
-    depth = 0
-    for at in range(start, min(len(text), start + _LONGEST)):
-        character = text[at]
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        if depth < 0 or (depth == 0 and character in ",;\n"):
-            return text[start:at].strip()
-    return ""
-
-
-def apart(text: str, opening: str, closing: str) -> list[str]:
-    """The parts of ``text`` between commas; those in brackets separate nothing."""
-    found, depth = [""], 0
-    for character in text:
-        depth += (character in opening) - (character in closing)
-        if character == "," and depth <= 0:
-            found.append("")
-        else:
-            found[-1] += character
-    return [part for part in found if part.strip()]
 
 
 def _binary(op: ast.operator, first: float | None, second: float | None) -> float | None:
@@ -265,6 +202,8 @@ def _called(function: str, values: list[float], count: int) -> float | None:
         return None
     if function in ("ceil", "ceilf") and count == 1:
         return math.ceil(values[0])
+    if function in ("float", "double") and count == 1:
+        return float(values[0])
     if function in ("int", "size_t", "floor", "unsigned") and count == 1:
         return math.floor(values[0])
     if function in ("min", "max"):

@@ -1,0 +1,131 @@
+"""Where the text of host code defines its names.
+
+Nothing is compiled. A parameter of a function is what the function's first call passes. Else scopes
+are not looked at: of several definitions of a name the last before its use counts, or the first
+after it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+_LONGEST = 200
+"""Characters of an expression."""
+_MOST_DEFINITIONS = 100
+"""Definitions of one name that are looked at."""
+_DEFINITION = re.compile(r"(?<![\w.>])(\w+)\s*=(?!=)[ \t]*|#[ \t]*define[ \t]+(\w+)[ \t]+")
+_DIM3 = re.compile(r"\bdim3\s+(\w+)\s*(?=[({])")
+_FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]{0,400})\)\s*\{")
+_STATEMENTS = ("if", "while", "for", "switch", "catch")
+_ARGUMENTS = re.compile(r"((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]{0,99}\)){0,200}\)){0,999})\)\s*;")
+_LOOP = re.compile(r"\bfor\s*\([^;{}]{0,60}$")
+
+
+@dataclass(frozen=True)
+class HostText:
+    """The text of a source, without comments."""
+
+    text: str
+
+    def definition(self, name: str, at: int) -> tuple[str, int] | None:
+        """The expression that ``name`` is defined by where it is used at the offset ``at``, and the
+        expression's own offset; None where there is none."""
+        return self._passed(name, at) or self._assigned(name, at)
+
+    def extents(self, name: str, at: int) -> tuple[str, int] | None:
+        """What the ``dim3`` of that name is made of, brackets included, and where."""
+        places = self._dim3s.get(name, [])
+        before = [place for place in places if place[0] < at]
+        if not places:
+            return None
+        start, end = before[-1] if before else places[0]
+        return up_to_end(self.text, end), start
+
+    def _passed(self, name: str, at: int) -> tuple[str, int] | None:
+        """What the function around ``at`` is called with for its parameter ``name``."""
+        around = bisect.bisect_left(self._function_starts, at) - 1
+        if around < 0:
+            return None
+        start, function, parameters = self._functions[around]
+        number = next((n for n, p in enumerate(parameters) if p == name), None)
+        if number is None:
+            return None
+        for call in re.finditer(rf"\b{function}\s*\(", self.text):
+            passed = _ARGUMENTS.match(self.text, call.end()) if call.start() != start else None
+            arguments = apart(passed[1], "([{", ")]}") if passed else []
+            if number < len(arguments):
+                return arguments[number], call.start()
+        return None
+
+    def _assigned(self, name: str, at: int) -> tuple[str, int] | None:
+        places = self._definitions.get(name, [])
+        before = [place for place in places if place[0] < at]
+        nearest = (*before[: -_MOST_DEFINITIONS - 1 : -1], *places[len(before) :])
+        for start, end in nearest[:_MOST_DEFINITIONS]:
+            expression = up_to_end(self.text, end)
+            if expression and not _LOOP.search(self.text, max(0, start - 80), start):
+                return expression, start
+        return None
+
+    @cached_property
+    def _definitions(self) -> dict[str, list[tuple[int, int]]]:
+        """Where each name is defined: offsets of the definition and of its expression."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for match in _DEFINITION.finditer(self.text):
+            found[match[1] or match[2]].append((match.start(), match.end()))
+        return found
+
+    @cached_property
+    def _dim3s(self) -> dict[str, list[tuple[int, int]]]:
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for match in _DIM3.finditer(self.text):
+            found[match[1]].append((match.start(), match.end()))
+        return found
+
+    @cached_property
+    def _functions(self) -> list[tuple[int, str, list[str]]]:
+        """Offset, name, and names of the parameters of each function that is defined."""
+        return [
+            (match.start(), match[1], [_last_word(p) for p in apart(match[2], "<([{", ">)]}")])
+            for match in _FUNCTION.finditer(self.text)
+            if match[1] not in _STATEMENTS
+        ]
+
+    @cached_property
+    def _function_starts(self) -> list[int]:
+        return [start for start, _, _ in self._functions]
+
+
+def _last_word(declaration: str) -> str:
+    return declaration.partition("=")[0].split()[-1].lstrip("*&")
+
+
+def up_to_end(text: str, start: int) -> str:
+    """What stands from ``start`` to the comma, semicolon, bracket or line that ends it; empty where
+    that is not soon."""
+    depth = 0
+    for at in range(start, min(len(text), start + _LONGEST)):
+        character = text[at]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        if depth < 0 or (depth == 0 and character in ",;\n"):
+            return text[start:at].strip()
+    return ""
+
+
+def apart(text: str, opening: str, closing: str) -> list[str]:
+    """The parts of ``text`` between commas; those in brackets separate nothing."""
+    found, depth = [""], 0
+    for character in text:
+        depth += (character in opening) - (character in closing)
+        if character == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [part for part in found if part.strip()]
