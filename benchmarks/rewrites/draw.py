@@ -121,7 +121,9 @@ class Draw:
                          f"(n - 1 - i) * p + {column}", f"(size_t)i * p + {column}",
                          f"(unsigned)i * p + {column}", f"i / 2 * p + {column}",
                          f"max(i - 1, 0) * p + {column}", f"(i * p) + {column}",
-                         f"i * p + {column} / 2"]  # fmt: skip
+                         f"i * p + {column} / 2", f"i / 8 % n * p + {column}",
+                         f"i % 8 % n * p + {column}", f"(i % n) * p + {column}",
+                         "(i / 4) * 4 % n * p + i % 4 % m"]  # fmt: skip
             case "turned":
                 forms = [f"{column} * n + i", f"i + {column} * n", f"n * {column} + i",
                          f"{turned} * n + i", f"({column} * n) + (n - 1 - i)"]  # fmt: skip

@@ -22,6 +22,8 @@ BINS = 32
 STRUCT = "struct Cell { float x; int y; };"
 BOUNDS_BY_MACROS = 3
 """One program in so many names the bounds of its loops and conditions by macros."""
+EARLY_RESULTS = 4
+"""In one program in so many, some threads store a result and return early."""
 BOUNDS = """#define GIVEN(constant, given) given
 #define ROWS GIVEN(64, n)
 #define COLUMNS GIVEN(16, m)"""
@@ -195,6 +197,8 @@ class Program:
         result = self.params[0]
         at = "i" if self.dims == 1 else "i * p + j"
         inner = [f"{self.total} s = 0;"]
+        if self.style != "stride" and self.seed % EARLY_RESULTS == 0:
+            inner.append(f"if (i % 5 == 3) {{ {result.name}[{at}] = 7; return; }}")
         inner += [line for s in self.statements for line in s.lines]
         inner.append(f"{result.name}[{at}] = s;")
         if self.style == "return":

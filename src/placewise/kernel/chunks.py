@@ -24,7 +24,8 @@ class GuardKind(StrEnum):
     """How one piece of the source changes so that all threads of a block reach a loop."""
 
     RETURN = "return"
-    """``if (c) return;`` becomes a flag, ``const bool inside = !(c);``."""
+    """``if (c) { …; return; }`` becomes a flag, ``const bool inside = !(c);``, and under its
+    opposite stands what comes before the return."""
     BRANCH = "branch"
     """The head of ``if (c) { … loop … }`` becomes a flag; its body runs for all threads."""
     STATEMENT = "statement"
@@ -46,6 +47,8 @@ class Guard:
     where none is."""
     condition: tuple[int, int] = (0, 0)
     """Where the condition of a RETURN or BRANCH stands."""
+    last: tuple[int, int] = (0, 0)
+    """Where the statements stand that threads execute before they RETURN; empty: none."""
     type_text: str = ""
     """Type of the variable that a VALUE initialises."""
 

@@ -140,6 +140,9 @@ def _flag(draft: Draft, guard: Guard, name: str, before: str | None) -> Callable
         if before is not None:
             holds = f"{before} && ({holds})"
         line = f"const bool {name} = {holds};"
+        if guard.last[1] > guard.last[0]:
+            leaves = f"!{name}" if before is None else f"{before} && !{name}"
+            line += f"\n{_indentation(draft, guard.start)}if ({leaves}) {{ {render(*guard.last)} }}"
         if guard.kind is GuardKind.BRANCH:
             line += f"\n{_indentation(draft, guard.start)}"
         return line

@@ -275,7 +275,9 @@ def test_sizes_and_grid_are_those_of_the_sources_own_launch(tmp_path):
     assert kernel.launch.grid == ("(n + 255) / 256", "256")
     assert kernel.launch.problem == (512 * 384, 256)
     # Smaller sizes to be tried: those that the program sets, and what follows from them.
-    assert [one.sizes["n"] for one in kernel.launches[1:]] == [256 * 256, 64 * 64, 8 * 8]
+    assert [one.sizes["n"] for one in kernel.launches[1:]] == [
+        512 * 384, 256 * 192, 64 * 48, 8 * 6,
+    ]  # fmt: skip
 
     (tmp_path / "my.cu").write_text(LAUNCHED.partition("void run")[0])
     file = tmp_path / "my.toml"

@@ -1,6 +1,7 @@
 """Symbolic bounds against all values that an expression takes."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,12 +85,16 @@ def values(expression, b):
     ]
 
 
+CLOSER = replace(BOUNDER, within_period=True, assumed=set())
+
+
+@pytest.mark.parametrize("bounder", [BOUNDER, CLOSER])
 @settings(max_examples=300, deadline=None)
 @given(EXPRESSIONS)
-def test_bounds_hold_in_every_block(expression):
+def test_bounds_hold_in_every_block(bounder, expression):
     try:
-        low = BOUNDER.lowest(expression.poly)
-        high = BOUNDER.highest(expression.poly)
+        low = bounder.lowest(expression.poly)
+        high = bounder.highest(expression.poly)
     except Unbounded:
         return
     for b in range(4):
@@ -106,6 +111,21 @@ def test_affine_bounds_are_exact(a, b, c):
         taken = [a * t + b * block + c for t in range(6)]
         assert np.broadcast_to(BOUNDER.lowest(poly), BLOCKS.shape).flat[block] == min(taken)
         assert np.broadcast_to(BOUNDER.highest(poly), BLOCKS.shape).flat[block] == max(taken)
+
+
+@given(st.integers(0, 40), st.integers(1, 30), st.integers(1, 30))
+def test_remainders_are_bounded_where_no_block_passes_a_period(start, step, period):
+    poly = compound("%", B * number(step) + T + number(start), number(period))
+    passes = any((step * b + start) // period < (step * b + start + 5) // period for b in range(4))
+    bounder = replace(CLOSER, assumed=set())
+    low, high = (np.broadcast_to(f(poly), BLOCKS.shape) for f in (bounder.lowest, bounder.highest))
+    for b in range(4):
+        taken = [(step * b + start + t) % period for t in range(6)]
+        found = low.flat[b], high.flat[b]
+        assert found == ((0, period - 1) if passes else (min(taken), max(taken))) or (
+            passes and high.flat[b] == min(period - 1, step * b + start + 5)
+        )
+    assert bool(bounder.assumed) != passes
 
 
 @settings(max_examples=100, deadline=None)

@@ -17,7 +17,7 @@ SHARED_BYTES = 16384
 """Dynamic shared memory to start from where a kernel has some and its size is not told."""
 THREADS = 256
 """Threads of a block to start from."""
-FEW = (256, 64, 8)
+FEW = (512, 256, 64, 8)
 """What the sizes are at most, one after the other, where a kernel takes long, does not end, or
 needs too much memory with larger ones."""
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b")

@@ -45,7 +45,8 @@ class HostNumbers:
     known: Mapping[str, int] = field(default_factory=dict)
     """Numbers of names, and of members such as ``grid.x``, whatever the text says."""
     most: int | None = None
-    """The most that a name stands for whose definition is a number; None: any."""
+    """The most that a name stands for whose definition is a number; None: any. Larger ones are
+    halved until they are no more, so that what divides them mostly still does."""
     read: int | None = None
     """What a name stands for that the program reads from its arguments; None: not known."""
 
@@ -101,7 +102,9 @@ class HostNumbers:
             value, names = self.read, False
         if value is None or names or self.most is None:
             return value
-        return min(value, self.most)
+        while value > self.most:
+            value //= 2
+        return value
 
     def _formula(
         self, tree: ast.expr | None, at: int, sizes: Mapping[str, str], depth: int

@@ -54,6 +54,9 @@ class Bounder:
     assumed: set[str] = field(default_factory=set, compare=False)
     """Keys of what the bounds rest on beyond the sizes being positive: where a sign or the smaller
     of two was read off the launch."""
+    within_period: bool = False
+    """Whether ``i % n`` is bounded by the remainders of the ends of ``i``, where in every block of
+    the launch no multiple of ``n`` lies between them. Such bounds hold for this launch alone."""
 
     def evaluate(self, poly: Poly) -> Numbers:
         """Value of a uniform polynomial in every block; raises Unbounded on a division by zero."""
@@ -204,9 +207,26 @@ class Bounder:
                     self._rest_on_sign(bound)
         except Unbounded:
             positive = False
+        found = self._within_period(number, by, upper, facts) if positive else []
+        if operator == "&":
+            found = []
         if upper:
-            return [largest, *(self.bounds(number, True, facts) if positive else [])]
-        return [Poly() if positive or operator == "&" else -largest]
+            return [*found, largest, *(self.bounds(number, True, facts) if positive else [])]
+        return [*found, Poly() if positive or operator == "&" else -largest]
+
+    def _within_period(self, number: Poly, by: Poly, upper: bool, facts: Facts) -> list[Poly]:
+        """The bound of ``number % by`` where ``number``, which is at least 0, passes no multiple of
+        ``by`` in any block; empty where it may, or where that is not looked at."""
+        if not self.within_period:
+            return []
+        lowest, highest = self.bounds(number, False, facts), self.bounds(number, True, facts)
+        period = self.evaluate(by)
+        for low in lowest:
+            for high in highest:
+                if (self.evaluate(low) // period == self.evaluate(high) // period).all():
+                    self.assumed.update(keys_of(low) | keys_of(high) | keys_of(by))
+                    return [compound("%", high if upper else low, by)]
+        return []
 
     def _choice_bounds(
         self, operator: str, operands: tuple[Poly, ...], upper: bool, facts: Facts

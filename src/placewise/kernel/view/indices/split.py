@@ -21,26 +21,26 @@ _LARGEST_PITCHES = 4
 
 @dataclass(frozen=True)
 class Pitch:
-    """Elements between rows: a product of launch dimensions and scalars, or a number."""
+    """Elements between rows: a product of launch dimensions and scalars, or a number, or both."""
 
     poly: Poly
     monomial: Monomial
-    """Its factors; empty for a number."""
+    """Its factors beside the number; empty for a number alone."""
     number: int
-    """The number, 1 for a product."""
+    """The number, 1 for a product alone."""
 
     def quotient(self, poly: Poly) -> int | None:
         """``poly / pitch`` where that is a whole number other than 0."""
         if self.monomial:
-            count = next((c for m, c in poly.terms if m == self.monomial), 0)
+            count = next((c for m, c in poly.terms if m == self.monomial), 0) // self.number
         else:
             count = (poly.value or 0) // self.number
         return count if count and poly == self.poly * Poly.constant(count) else None
 
     def divides(self, poly: Poly) -> bool:
         """Whether every term is a multiple of the pitch."""
-        if self.monomial:
-            return poly.contains(self.monomial)
+        if self.monomial and not poly.contains(self.monomial):
+            return False
         return bool(poly.terms) and all(c % self.number == 0 for _, c in poly.terms)
 
     def absent(self, poly: Poly, *, varying: bool = False) -> bool:
@@ -48,7 +48,8 @@ class Pitch:
         thread to thread."""
         terms = [(m, c) for m, c in poly.terms if m and not (varying and all(a.uniform for a in m))]
         if self.monomial:
-            return Poly(tuple(terms)).lacks(self.monomial)
+            multiples = tuple((m, c) for m, c in terms if c % self.number == 0)
+            return Poly(multiples).lacks(self.monomial)
         return all(c % self.number for _, c in terms)
 
 
@@ -65,8 +66,10 @@ class IndexSplit:
 
 
 def pitches(indices: Sequence[Poly]) -> list[Pitch]:
-    """Factors of varying terms that can be a pitch: uniform products, and numbers above 1."""
+    """Factors of varying terms that can be a pitch: uniform products, and numbers above 1; after
+    these, uniform products with their number."""
     found: dict[str, Pitch] = {}
+    multiples: dict[str, Pitch] = {}
     for index in indices:
         for monomial, coefficient in index.terms:
             shared = tuple(a for a in monomial if a.uniform)
@@ -75,10 +78,16 @@ def pitches(indices: Sequence[Poly]) -> list[Pitch]:
             if shared:
                 product = Poly.of({shared: 1})
                 found.setdefault(product.key, Pitch(product, shared, 1))
+                if abs(coefficient) > 1:
+                    multiple = Poly.of({shared: abs(coefficient)})
+                    multiples.setdefault(multiple.key, Pitch(multiple, shared, abs(coefficient)))
             elif abs(coefficient) > 1:
                 number = Poly.constant(abs(coefficient))
                 found.setdefault(number.key, Pitch(number, (), abs(coefficient)))
-    return list(found.values())[:_LARGEST_PITCHES]
+    return [
+        *list(found.values())[:_LARGEST_PITCHES],
+        *list(multiples.values())[:_LARGEST_PITCHES],
+    ]
 
 
 def index_terms(access: Access) -> tuple[IndexTerm, ...]:

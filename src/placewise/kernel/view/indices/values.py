@@ -10,6 +10,7 @@ line that made it so.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from placewise.kernel.view.elements import is_integer, is_unsigned, unqualified
 from placewise.kernel.view.indices.conditions import facts_of
@@ -61,6 +62,11 @@ class Values:
         self.jumps = any(n.kind in _JUMPS for n in kernel.body.walk())
         self._known: dict[Node, Poly] = {}
         self._active: set[Node] = set()
+
+    def of_this_launch(self) -> Values:
+        """These values with closer bounds, which hold for this launch alone."""
+        closer = replace(self.bounder, within_period=True, assumed=set())
+        return Values(self.kernel, closer, self.given)
 
     def value(self, node: Node, given: Mapping[int, Poly] | None = None) -> Poly:
         """Value of an expression; ``given`` are the arguments while a function is looked into."""

@@ -18,8 +18,8 @@ from placewise.kernel.view.indices.symbolic import Poly, ranged, uniform
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Access, Uses
 from placewise.kernel.view.tiles.loop_guards import Unreachable, leaves_loop, loop_guards
-from placewise.kernel.view.tiles.tile import index_of, tiles_of
-from placewise.kernel.view.tiles.tile_axes import AROUND, FIRST_OF, GRID
+from placewise.kernel.view.tiles.tile import for_this_launch, has_remainder, index_of, tiles_of
+from placewise.kernel.view.tiles.tile_axes import AROUND, CHUNK, FIRST_OF, GRID
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
@@ -166,11 +166,18 @@ def _tiles_of_array(
         if not inside or held & set(inside):
             continue
         whole = _tiles(array, inside, loop, loops, values, launch)
-        if whole:
-            found[loop] = (ChunkTile(array.name, tuple(inside), whole),)
-        elif parts := _parts(array, inside, loop, loops, values, launch):
+        one = (ChunkTile(array.name, tuple(inside), whole),) if whole else ()
+        parts = _parts(array, inside, loop, loops, values, launch)
+        if parts and (not one or 2 * _elements(parts) <= _elements(one)):
             found[loop] = parts
+        elif one:
+            found[loop] = one
     return found
+
+
+def _elements(tiles: Sequence[ChunkTile]) -> int:
+    """Elements of all of ``tiles`` for the shortest chunks."""
+    return sum(min(tile.elements for _, tile in one.tiles) for one in tiles)
 
 
 def _tiles(
@@ -215,12 +222,29 @@ def _tile(
     array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
     values: Values, launch: Launch, iterations: int,
 ) -> Tile | None:  # fmt: skip
-    """The smallest tile that holds what a block reads of the array in one chunk."""
+    """The smallest tile that holds what a block reads of the array in one chunk. One for this
+    launch alone counts if there is no other, or none that is less than twice as large."""
     accesses = [array.uses.accesses[n] for n in inside]
     try:
         within = _in_chunk(loop, loops, values, iterations)
         if not any(_varies(within, loop, a) for a in accesses):
             return None
+        found = _smallest(array, accesses, within, launch)
+        if not has_remainder(within, accesses):
+            return found
+        closer = _smallest(array, accesses, within.of_this_launch(), launch)
+    except Unbounded:
+        return None
+    if closer is None or (found is not None and 2 * closer.elements > found.elements):
+        return found
+    return for_this_launch(values, closer)
+
+
+def _smallest(
+    array: ReadArray, accesses: Sequence[Access], within: Values, launch: Launch
+) -> Tile | None:
+    """The smallest tile of one chunk that fits, with bounds as ``within`` has them."""
+    try:
         indices = [index_of(within, a) for a in accesses]
         tiles = tiles_of(within, indices, array.elements, launch)
         made = [t for t in tiles if t.rows > 1]
@@ -228,7 +252,8 @@ def _tile(
     except Unbounded:
         return None
     # A tile's size must not rest on which chunk it holds.
-    tiles = [t for t in tiles if not set(GRID) & set(t.bound_to)]
+    varying = {CHUNK} if within.bounder.within_period else {CHUNK, *GRID}
+    tiles = [t for t in tiles if not varying & set(t.bound_to)]
     made = [t for t in made if t in tiles]
     whole = tuple(Split((), s) for s in splits if s is not None)
     if len(whole) == len(splits):

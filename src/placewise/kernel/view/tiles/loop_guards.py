@@ -38,7 +38,7 @@ def loop_guards(
     Raises Unreachable, with the line, where a loop lies in what cannot be taken apart.
     """
     walk = _Walk(loops, text)
-    walk.statements(body.children, None, outermost=True)
+    walk.statements(body.children, None, ends=True)
     return tuple(walk.guards), walk.flags
 
 
@@ -69,15 +69,16 @@ class _Walk:
         self.made = 0
         """Flags so far."""
 
-    def statements(self, nodes: Sequence[Node], under: int | None, *, outermost: bool) -> None:
-        """Guard the statements of one block, which runs under flag ``under``."""
+    def statements(self, nodes: Sequence[Node], under: int | None, *, ends: bool) -> None:
+        """Guard the statements of one block, which runs under flag ``under``. ``ends``: nothing is
+        executed after this block."""
         last = max(i for i, node in enumerate(nodes) if self._leads(node))
-        for node in nodes[: last + 1]:
+        for n, node in enumerate(nodes[: last + 1]):
             if self._leads(node):
-                self._path(node, under)
+                self._path(node, under, ends=ends and n == len(nodes) - 1)
             elif _is_early_return(node):
-                if not outermost:
-                    raise Unreachable(f"a return inside a block (line {node.line})")
+                if not ends:
+                    raise Unreachable(f"a return before other statements (line {node.line})")
                 under = self._flag(GuardKind.RETURN, node, self._end(node), under)
             elif returns_inside(node):
                 raise Unreachable(f"a return that is no plain early return (line {node.line})")
@@ -91,28 +92,29 @@ class _Walk:
     def _leads(self, node: Node) -> bool:
         return any(loop.within(node) for loop in self.loops)
 
-    def _path(self, node: Node, under: int | None) -> None:
-        """A statement that is, or holds, one of the loops."""
+    def _path(self, node: Node, under: int | None, *, ends: bool) -> None:
+        """A statement that is, or holds, one of the loops. ``ends``: nothing is executed after
+        it."""
         if node in self.loops:
             if returns_inside(node):
                 raise Unreachable(f"the loop returns (line {node.line})")
             self.flags[node] = under
         elif node.kind in ("COMPOUND_STMT", "UNEXPOSED_STMT"):
             # libclang calls a statement after a pragma an UNEXPOSED_STMT.
-            self.statements(node.children, under, outermost=False)
+            self.statements(node.children, under, ends=ends)
         elif node.kind == "IF_STMT" and len(node.children) == 2:
             condition, then = node.children
             if not _PLAIN_IF.match(self.text[node.start : condition.start]):
                 raise Unreachable(f"a condition that is not followed (line {node.line})")
             flag = self._flag(GuardKind.BRANCH, node, then.start, under)
             inner = then.children if then.kind == "COMPOUND_STMT" else [then]
-            self.statements(inner, flag, outermost=False)
+            self.statements(inner, flag, ends=ends)
         elif node.kind == "FOR_STMT":
             if any(n.kind in _JUMPS for n in _own_jumps(node)):
                 raise Unreachable(f"the loop around it is left early (line {node.line})")
             loop_body = node.children[-1]
             inner = loop_body.children if loop_body.kind == "COMPOUND_STMT" else [loop_body]
-            self.statements(inner, under, outermost=False)
+            self.statements(inner, under, ends=False)
         else:
             raise Unreachable(f"it lies in a statement that is not followed (line {node.line})")
 
@@ -121,11 +123,19 @@ class _Walk:
         condition_end = expression_end(self.text, condition.start, b")")
         if condition_end is None:
             raise Unreachable(f"a condition that is not followed (line {node.line})")
+        last = self._before_return(node) if kind is GuardKind.RETURN else (0, 0)
         self.guards.append(
-            Guard(kind, node.start, end, under, condition=(condition.start, condition_end))
+            Guard(
+                kind, node.start, end, under, condition=(condition.start, condition_end), last=last
+            )
         )
         self.made += 1
         return self.made - 1
+
+    def _before_return(self, node: Node) -> tuple[int, int]:
+        """Where the statements of an early return stand that come before the return itself."""
+        statements = _body_of_return(node)[:-1]
+        return (statements[0].start, self._end(statements[-1])) if statements else (0, 0)
 
     def _beside(self, node: Node, under: int) -> None:
         """A statement in front of a loop, which only threads with the flag may execute."""
@@ -162,13 +172,19 @@ def _captures_by_reading(function: Node) -> bool:
 
 
 def _is_early_return(node: Node) -> bool:
-    """``if (c) return;``, braces or not, without ``else``."""
+    """``if (c) { …; return; }``, braces or not, without ``else`` and other returns."""
+    *before, last = _body_of_return(node) or [node]
+    return last.kind == "RETURN_STMT" and not last.children and not any(map(returns_inside, before))
+
+
+def _body_of_return(node: Node) -> list[Node]:
+    """Statements under an ``if`` without ``else``; none for other statements."""
     if node.kind != "IF_STMT" or len(node.children) != 2:
-        return False
+        return []
     then = node.children[1]
     while then.kind == "COMPOUND_STMT" and len(then.children) == 1:
         then = then.children[0]
-    return then.kind == "RETURN_STMT" and not then.children
+    return list(then.children) if then.kind == "COMPOUND_STMT" else [then]
 
 
 def _own_jumps(loop: Node) -> list[Node]:

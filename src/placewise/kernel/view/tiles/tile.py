@@ -89,8 +89,47 @@ def find_tile(
 
     A whole array where no index can be bounded, or where it is no larger than its tile. With
     ``merge``, the atomic function of all accesses, blocks may share elements: each has a copy of
-    its own, and these are merged.
+    its own, and these are merged. Where nothing else is found, remainders are bounded as in this
+    launch, and the tile is for this launch alone.
     """
+    found = _smallest(
+        values, accesses, elements, element_bytes, launch, written=written, merge=merge
+    )
+    if found.tile is None and has_remainder(values, accesses):
+        closer = _smallest(
+            values.of_this_launch(),
+            accesses,
+            elements,
+            element_bytes,
+            launch,
+            written=written,
+            merge=merge,
+        )
+        if closer.tile is not None:
+            return replace(closer, tile=for_this_launch(values, closer.tile))
+    return found
+
+
+def has_remainder(values: Values, accesses: Sequence[Access]) -> bool:
+    """Whether the index of an access has the remainder of a number that varies in a block."""
+    atoms = {
+        a
+        for access in accesses
+        for atom in index_of(values, access).poly.atoms
+        for a in (atom, *atom.reaches())
+    }
+    return any(a.operator == "%" and not a.uniform for a in atoms)
+
+
+def for_this_launch(values: Values, tile: Tile) -> Tile:
+    """``tile`` for this launch alone."""
+    return replace(tile, bound_to=named_dependence(values.bounder, {"blockIdx.x"}))
+
+
+def _smallest(
+    values: Values, accesses: Sequence[Access],
+    elements: int, element_bytes: int, launch: Launch, *, written: bool, merge: str,
+) -> TileResult:  # fmt: skip
     whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
     try:
         indices = [index_of(values, a) for a in accesses]

@@ -68,16 +68,35 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     above = [[b for b in found if not _implied(bounder, b - last)] for found in from_above]
     lowers = _plainest(_common(below, upper=False))
     uppers = _plainest(_common(above, upper=True))
+    if bounder.within_period:
+        lowers, uppers = (
+            _tightest(bounder, found, upper=u) for found, u in ((lowers, False), (uppers, True))
+        )
     rests_on = _size_rests_on(bounder, from_above, begin, size)
     rests_on |= _unreached(below, lowers, upper=False) | _unreached(above, uppers, upper=True)
     return Axis(begin, size, lowers, uppers, named_dependence(bounder, rests_on))
 
 
 def _implied(bounder: Bounder, difference: Poly) -> bool:
-    """Whether a difference is at least 0 for every launch with these blocks."""
-    if any(a.key not in _BLOCK_SHAPE for a in difference.atoms):
+    """Whether a difference is at least 0 for every launch with these blocks, or for this launch
+    where bounds are for it alone."""
+    rests_on = keys_of(difference)
+    if bounder.within_period:
+        if any(map(_is_of_chunk, rests_on)):
+            return False
+    elif any(key not in _BLOCK_SHAPE for key in rests_on):
         return False
     return bool((bounder.evaluate(difference) >= 0).all())
+
+
+def _tightest(bounder: Bounder, bounds: tuple[Poly, ...], *, upper: bool) -> tuple[Poly, ...]:
+    """The one of ``bounds`` that implies the others in every block of this launch; all of them
+    where none does."""
+    for bound in bounds:
+        differences = [other - bound if upper else bound - other for other in bounds]
+        if all(_implied(bounder, difference) for difference in differences):
+            return (bound,)
+    return bounds
 
 
 def _plainest(bounds: Sequence[Poly]) -> tuple[Poly, ...]:
@@ -163,6 +182,8 @@ def _size_rests_on(
 
 _ANYTHING = {"blockIdx.x"}
 GRID = ("gridDim.x", "gridDim.y", "gridDim.z")
+CHUNK = "chunk's place"
+"""What a tile rests on that differs from chunk to chunk."""
 
 
 def _dependence(keys: Set[str]) -> tuple[bool, int]:
@@ -173,21 +194,29 @@ def _dependence(keys: Set[str]) -> tuple[bool, int]:
 
 def _is_place(key: str) -> bool:
     """Whether a value differs from block to block, or from chunk to chunk."""
-    return key.startswith(("blockIdx.", "gridDim.", FIRST_OF, AROUND))
+    return key.startswith(("blockIdx.", "gridDim.")) or _is_of_chunk(key)
+
+
+def _is_of_chunk(key: str) -> bool:
+    return key.startswith((FIRST_OF, AROUND))
 
 
 def named_dependence(bounder: Bounder, keys: set[str]) -> tuple[str, ...]:
     """Arguments among ``keys``; where one of them is a block's or a chunk's place, the grid's shape
-    and all arguments."""
+    and all arguments, and for a chunk's :data:`CHUNK`."""
     arguments = {k for k in bounder.values if not _is_place(k) and k not in _BLOCK_SHAPE}
     if any(map(_is_place, keys)):
-        return (*GRID, *sorted(arguments))
+        of_chunk = any(map(_is_of_chunk, keys))
+        return (*GRID, *sorted(arguments), *([CHUNK] if of_chunk else []))
     return tuple(sorted(keys & arguments))
 
 
 def follows_lanes(poly: Poly) -> bool:
     """Whether neighbouring threads of a warp have different values."""
-    return any(a.key == "threadIdx.x" for a in poly.atoms)
+    return any(
+        a.key == "threadIdx.x" or (a.operator in ("%", "&") and follows_lanes(a.operands[0]))
+        for a in poly.atoms
+    )
 
 
 def has_wide_index(indices: Sequence[Index]) -> bool:
