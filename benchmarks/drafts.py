@@ -20,7 +20,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.results import Figure, report
-from placewise.kernel.cases.drafted_case import drafted_kernels
+from placewise.kernel.cases.drafts.drafted_case import drafted_kernels
 from placewise.kernel.cases.make_case import read_source
 from placewise.kernel.host_code.includes import folders_of_headers, included_texts
 

@@ -5,8 +5,8 @@ import pytest
 from placewise.errors import CompileError, ExecutionError, PlacewiseError
 from placewise.executor import fitted_draft as drafts
 from placewise.executor.fitted_draft import fitted_draft
-from placewise.kernel.cases.drafted_case import drafted_kernels
-from placewise.kernel.cases.drafted_launch import FEW
+from placewise.kernel.cases.drafts.drafted_case import drafted_kernels
+from placewise.kernel.cases.drafts.drafted_launch import FEW
 
 FAR = """
 extern __shared__ float tile[];

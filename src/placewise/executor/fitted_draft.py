@@ -16,9 +16,9 @@ from placewise.executor.one_launch import execute
 from placewise.executor.trace import TraceConsumer
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import case_from
-from placewise.kernel.cases.drafted_case import DraftedArgument, DraftedKernel, draft_text
+from placewise.kernel.cases.drafts.drafted_case import DraftedArgument, DraftedKernel, draft_text
+from placewise.kernel.cases.drafts.typed_draft import typed_draft
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.kernel.cases.typed_draft import typed_draft
 from placewise.kernel.kernel import Kernel
 from placewise.progress import Progress, silent
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from placewise.errors import PlacewiseError
-from placewise.kernel.cases.drafted_case import DraftedKernel
+from placewise.kernel.cases.drafts.drafted_case import DraftedKernel
 
 DRAFT_SCHEMA_VERSION = 1
 

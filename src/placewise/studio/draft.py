@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placewise.kernel.cases.drafted_case import (
+from placewise.kernel.cases.drafts.drafted_case import (
     ELEMENTS,
     DraftedArgument,
     DraftedKernel,

@@ -47,7 +47,7 @@ def draft(
 ) -> None:
     """Write a case file to start from: a kernel's launch and inputs, guessed from its source."""
     from placewise.executor.fitted_draft import fitted_draft
-    from placewise.kernel.cases.drafted_case import draft_text, drafted_kernels
+    from placewise.kernel.cases.drafts.drafted_case import draft_text, drafted_kernels
     from placewise.kernel.cases.make_case import read_source
     from placewise.kernel.host_code.includes import folders_of_headers, included_texts
     from placewise.report.draft import draft_document, render_draft
@@ -93,7 +93,7 @@ def _from(file: Path, path: Path) -> str:
 
 def _elsewhere(source: Path) -> str:
     """Which files beside a source without kernels define some; empty where none does."""
-    from placewise.kernel.cases.drafted_case import drafted_kernels
+    from placewise.kernel.cases.drafts.drafted_case import drafted_kernels
     from placewise.kernel.cases.make_case import read_source
 
     others = sorted(p for p in source.parent.glob("*.cu") if p.name != source.name)[:_BESIDE]

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from placewise.kernel.cases.host_text import HostText
+from placewise.kernel.cases.drafts.host_text import HostText
 
 _LONGEST = 200
 """Characters of an expression; bounds the depth of parentheses, too."""

@@ -5,8 +5,8 @@ import pytest
 
 from placewise import execute
 from placewise.kernel.cases.case_file import read_case_file
-from placewise.kernel.cases.drafted_case import ELEMENTS, draft_text, drafted_kernels
-from placewise.kernel.cases.drafted_launch import SHARED_BYTES
+from placewise.kernel.cases.drafts.drafted_case import ELEMENTS, draft_text, drafted_kernels
+from placewise.kernel.cases.drafts.drafted_launch import SHARED_BYTES
 
 SOURCE = """
 #define THREADS 128

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 
-from placewise.kernel.cases.drafted_launch import (
+from placewise.kernel.cases.drafts.drafted_launch import (
     DraftedLaunch,
     block_of,
     drafted_launches,
@@ -20,9 +20,9 @@ from placewise.kernel.cases.drafted_launch import (
     template_arguments,
     value_of,
 )
-from placewise.kernel.cases.drafted_types import DraftedMember, DraftedTypes, drafted_types
-from placewise.kernel.cases.host_numbers import HostNumbers
-from placewise.kernel.cases.host_text import HostText, apart
+from placewise.kernel.cases.drafts.drafted_types import DraftedMember, DraftedTypes, drafted_types
+from placewise.kernel.cases.drafts.host_numbers import HostNumbers
+from placewise.kernel.cases.drafts.host_text import HostText, apart
 
 # Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
 _KERNEL = re.compile(

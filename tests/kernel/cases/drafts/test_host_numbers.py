@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from placewise.kernel.cases.host_numbers import HostNumbers
-from placewise.kernel.cases.host_text import HostText
+from placewise.kernel.cases.drafts.host_numbers import HostNumbers
+from placewise.kernel.cases.drafts.host_text import HostText
 
 HOST = """
 #define TILE 16

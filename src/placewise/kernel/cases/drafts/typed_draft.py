@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.drafted_case import DraftedArgument, DraftedKernel
-from placewise.kernel.cases.drafted_types import DraftedMember
+from placewise.kernel.cases.drafts.drafted_case import DraftedArgument, DraftedKernel
+from placewise.kernel.cases.drafts.drafted_types import DraftedMember
 from placewise.kernel.source import Parameter
 from placewise.kernel.view import IncludedKernelError, inline_kernel_file, parameters_of
 

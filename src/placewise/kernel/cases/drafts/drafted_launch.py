@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placewise.kernel.cases.host_numbers import HostNumbers
-from placewise.kernel.cases.host_text import apart
+from placewise.kernel.cases.drafts.host_numbers import HostNumbers
+from placewise.kernel.cases.drafts.host_text import apart
 
 SHARED_BYTES = 16384
 """Dynamic shared memory to start from where a kernel has some and its size is not told."""

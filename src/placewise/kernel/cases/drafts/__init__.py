@@ -1,0 +1,1 @@
+"""Cases to start from, guessed from the text of a source."""
