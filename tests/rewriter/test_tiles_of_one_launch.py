@@ -128,10 +128,16 @@ def test_results_before_an_early_return_stay(machine, iterations):
         "if (i < n) { if (j == 3) { c[i] = 2; return; } LOOP } c[i * n + j] = 5;",
         "for (int r = 0; r < 2; r++) { if (j == r) { c[i] = 2; return; } LOOP }",
         "if (j == 3) { if (i == 1) return; c[i] = 2; return; } LOOP",
+        "for (int r = 0; r < 2; r++) { LOOP if (sum > 9) return; }",
+        "if (i < n) { LOOP if (sum > 9) return; } c[i * n + j] = 5;",
+        "return; LOOP",
+        "int k; for (int r = 0; r < 2; r++) BARE",
+        "for (int r = 0; r < 2; r++) if (i < n) LOOP",
     ],
 )
 def test_returns_that_skip_more_than_the_loop_are_not_followed(body):
     loop = "for (int k = 0; k < m; k++) sum += a[i * m + k] * b[k * n + j];"
     head, _, _ = EARLY.partition("    if (i >= n")
+    body = body.replace("BARE", loop.replace("int k", "k"))
     source = f"{head} float sum = 0; {body.replace('LOOP', loop)} c[i * n + j] += sum; }}"
     assert not analyse_source(replace(early(48, 40), source=source)).chunk_plans

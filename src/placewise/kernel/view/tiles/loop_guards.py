@@ -70,8 +70,8 @@ class _Walk:
         """Flags so far."""
 
     def statements(self, nodes: Sequence[Node], under: int | None, *, ends: bool) -> None:
-        """Guard the statements of one block, which runs under flag ``under``. ``ends``: nothing is
-        executed after this block."""
+        """Guard the statements between one pair of braces, which run under flag ``under``.
+        ``ends``: nothing is executed after them."""
         last = max(i for i, node in enumerate(nodes) if self._leads(node))
         for n, node in enumerate(nodes[: last + 1]):
             if self._leads(node):
@@ -85,6 +85,8 @@ class _Walk:
             elif under is not None:
                 self._beside(node, under)
         tail = nodes[last + 1 :]
+        if not ends and any(map(returns_inside, tail)):
+            raise Unreachable(f"a return before other statements (line {tail[0].line})")
         if tail and under is not None:
             end = self._end(tail[-1])
             self.guards.append(Guard(GuardKind.STATEMENT, tail[0].start, end, under))
@@ -113,10 +115,19 @@ class _Walk:
             if any(n.kind in _JUMPS for n in _own_jumps(node)):
                 raise Unreachable(f"the loop around it is left early (line {node.line})")
             loop_body = node.children[-1]
+            if not self._may_be_written_to(loop_body):
+                raise Unreachable(f"the loop around it has no braces (line {node.line})")
             inner = loop_body.children if loop_body.kind == "COMPOUND_STMT" else [loop_body]
             self.statements(inner, under, ends=False)
         else:
-            raise Unreachable(f"it lies in a statement that is not followed (line {node.line})")
+            raise Unreachable(f"the loop is in a statement that is not followed (line {node.line})")
+
+    def _may_be_written_to(self, body: Node) -> bool:
+        """Whether all that is written in the place of a loop's ``body`` belongs to it: in braces,
+        or where it stays one statement."""
+        if body in self.loops:
+            return body.children[0].kind == "DECL_STMT"
+        return body.kind in ("COMPOUND_STMT", "FOR_STMT")
 
     def _flag(self, kind: GuardKind, node: Node, end: int, under: int | None) -> int:
         condition = node.children[0]
@@ -173,8 +184,10 @@ def _captures_by_reading(function: Node) -> bool:
 
 def _is_early_return(node: Node) -> bool:
     """``if (c) { …; return; }``, braces or not, without ``else`` and other returns."""
-    *before, last = _body_of_return(node) or [node]
-    return last.kind == "RETURN_STMT" and not last.children and not any(map(returns_inside, before))
+    statements = _body_of_return(node)
+    if not statements or any(map(returns_inside, statements[:-1])):
+        return False
+    return statements[-1].kind == "RETURN_STMT" and not statements[-1].children
 
 
 def _body_of_return(node: Node) -> list[Node]:
