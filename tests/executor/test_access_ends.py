@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from placewise.executor.access_ends import AccessEnds, last_offsets
+from placewise.executor.access_ends import AccessEnds, highest_offsets
 from placewise.executor.one_launch import execute
 from placewise.executor.trace import lane_offsets
 from placewise.kernel.cases.make_case import make_case
@@ -26,7 +26,7 @@ class Beside(AccessEnds):
         active = (chunk.mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(bool)
         some = active.any(axis=1)
         own = np.where(active, lane_offsets(chunk), -1).max(axis=1)
-        np.testing.assert_array_equal(last_offsets(chunk)[some], own[some])
+        np.testing.assert_array_equal(highest_offsets(chunk)[some], own[some])
         Beside.looked += int(some.sum())
         super().chunk(chunk)
 

@@ -16,11 +16,11 @@ _LOWEST = np.frexp(_HALVES & -_HALVES)[1].astype(np.int64) - 1
 
 
 class AccessEnds:
-    """Consumer that keeps how many bytes of each array are reached."""
+    """Consumer that keeps how far each array is accessed."""
 
     def __init__(self) -> None:
         self.bytes: dict[str, int] = {}
-        """Bytes from an array's start to the end of the last access, by name."""
+        """Highest byte accessed in each array, plus one, by name."""
         self._sites: tuple[Site, ...] = ()
         self._arrays: tuple[str, ...] = ()
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class AccessEnds:
     def chunk(self, chunk: TraceChunk) -> None:
         """Look at a chunk's accesses."""
         width = np.array([site.lane_bytes for site in self._sites], np.int64)
-        ends = last_offsets(chunk) + width[chunk.site]
+        ends = highest_offsets(chunk) + width[chunk.site]
         with self._lock:
             for number, name in enumerate(self._arrays):
                 reached = ends[(chunk.array == number) & (chunk.mask != 0)]
@@ -40,8 +40,8 @@ class AccessEnds:
                     self.bytes[name] = max(self.bytes.get(name, 0), int(reached.max()))
 
 
-def last_offsets(chunk: TraceChunk) -> NDArray[np.int64]:
-    """(n,) largest byte offset of each access's active lanes; without meaning where none is."""
+def highest_offsets(chunk: TraceChunk) -> NDArray[np.int64]:
+    """(n,) largest byte offset of each access's active lanes; -1 where none is active."""
     last = np.full(len(chunk), -1, np.int64)
     stride = np.asarray(chunk.stride, np.int64)
     for half, base in ((chunk.mask & 0xFFFF, chunk.base), (chunk.mask >> 16, chunk.upper)):

@@ -104,7 +104,7 @@ def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> N
 
 def _trimmed(drafted: DraftedKernel, kernel: Kernel, case: Case) -> DraftedKernel:
     """``drafted`` with arrays that end where the kernel's accesses end: which memories can hold an
-    array depends on its size. As it is where to look takes too long."""
+    array depends on its size. Unchanged where the traced run takes too long or fails."""
     ends = AccessEnds()
     try:
         _run(kernel, case, ends)

@@ -15,15 +15,18 @@ const int side = 1 << 5;
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 #define SDIV(a, b) (((a) + (b) - 1) / (b))
 struct { int multiProcessorCount = 108; } gpu;
+struct dim3 { int x = 1, y = 1, z = 1; };
+void launch(float *x, int rows, size_t many, const int per);
 void launch(float *x, int rows, size_t many, const int per) {
     int blocks = ceil_div(rows, per);
     for (int rows = 0; rows < 3; rows++) {}
+    dim3 tall{7, 4}; dim3 wide = dim3{5, 2};
     int whole = rows * per - 1, half = (int)ceil((float)rows / 2.0f);
     LAUNCH
 }
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 1000, m = N_ROWS;
-    int unknown = atoi(argv[0]);
+    int unknown = atoi(argv[0]), self = self*self*self*(self*(self*6-15)+10);
     launch(x, n + m, (size_t)m * 2u, side);
 }
 """
@@ -35,8 +38,12 @@ VALUES = {
     "rows": 1640, "blocks": 52, "whole": 52479, "half": 820, "many": 1280,
     "side * side / 3": 341, "-rows % 7 + (2 << 3)": 14, "(rows + TILE - 1) / TILE": 103,
     "std::max(rows, 7) - min(3, per)": 1637, "static_cast<int>(many) / per": 40,
-    "(size_t)rows * 3ull": 4920, "rows > 9 ? 3 : 4": 4,
-    "int(ceil(float(rows) / 100))": 17, "SDIV(rows, 100)": 17, "2 * gpu.multiProcessorCount": 216,
+    "(size_t)rows * 3ull": 4920, "ceil(rows / (float)per)": 52,
+    "static_cast<float>(rows) / 100 * 2": 32,
+    "(int)(rows * 0.3f) * 10": 4920, "tall.y * tall.z + wide.x": 9, "4 * sizeof(double)": 32,
+    "rows\n / 10": 164,
+    "int(ceil(float(rows) / 100))": 17, "SDIV(rows, 100)": 17,
+    "2 * gpu.multiProcessorCount": 216,
 }  # fmt: skip
 
 
@@ -59,7 +66,21 @@ def test_the_values_above_are_those_of_a_compiler(tmp_path):
 
 @pytest.mark.parametrize(
     "expression",
-    ["unknown", "nowhere", "argv[1]", "rows > 3", "x->size", "1e400", "f(", "", "rows / 0"],
+    [
+        "unknown",
+        "nowhere",
+        "self",
+        "rows > 9 ? 3 : 4",
+        "2 + (argc > 9 ? 3 : 4)",
+        "~rows",
+        "argv[1]",
+        "rows > 3",
+        "x->size",
+        "1e400",
+        "f(",
+        "",
+        "rows / 0",
+    ],
 )
 def test_what_is_no_plain_arithmetic_is_not_known(expression):
     assert NUMBERS.number(expression, AT) is None
@@ -85,6 +106,10 @@ def test_definitions_that_are_numbers_are_bounded():
         ("(rows + per - 1) / per", "(count + 32 - 1) / 32"),
         ("rows * many", "count * 1280"),
         ("side / 2", "16"),
+        ("rows * 0.5", "820"),
+        ("rows * 0.33", None),
+        ("(int)(rows * 2.0)", "3280"),
+        ("(int)rows / 7", "count / 7"),
         ("dim(3)", None),
     ],
 )
@@ -94,3 +119,4 @@ def test_formulas_keep_the_names_of_sizes(expression, formula):
 
 def test_an_argument_that_is_an_expression_is_found_again():
     assert NUMBERS.formula("ceil_div(rows*per, 8)", AT, {"rows * per": "n"}) == "(n + 7) / 8"
+    assert NUMBERS.formula("rows + 8", AT, {"rows": "n", "8": "m"}) == "n + 8"

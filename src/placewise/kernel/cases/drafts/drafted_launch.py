@@ -27,7 +27,7 @@ _MOST_THREADS = 1024
 _MOST_NAMES = 4
 """Names of extents that are followed, each defined by the next."""
 _MOST_SIZE = 1 << 31
-_BOUND = re.compile(r"__launch_bounds__\s*\(\s*(\w+)")
+_BOUND = re.compile(r"__launch_bounds__\s*\(\s*([^(),]{1,60}?)\s*[,)]")
 _CALLED_THREADS = re.compile(r"block|threads|tpb", re.IGNORECASE)
 """What a template's number is called that says how many threads a block has."""
 _OTHER_NUMBER = "16"
@@ -35,8 +35,6 @@ _OTHER_NUMBER = "16"
 _TYPE = re.compile(
     r"(?:unsigned\s+)?(?:float|double|int|char|short|bool|long(?:\s+long)?|half)\d?$"
 )
-_SIZE_OF = re.compile(r"\bsizeof\s*\(\s*(\w+)\s*\)")
-_BYTES = {"double": 8, "int64_t": 8, "size_t": 8, "float2": 8, "float4": 16, "char": 1, "short": 2}
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,10 @@ class SourceLaunch:
     template: tuple[str, ...] = ()
     """Arguments of the kernel's template."""
     configuration: tuple[str, ...] = ()
-    """What stands between the angle brackets: grid, block, shared memory and stream."""
+    """What stands between ``<<<`` and ``>>>``: grid, block, shared memory and stream."""
     arguments: tuple[str, ...] = ()
-    at: int = 0
-    """Where it stands in the source."""
+    at: int = -1
+    """Where it stands in the source; -1: nowhere."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class DraftedLaunch:
     sizes: Mapping[str, int]
     """Value of each argument that may be a size."""
     usual: int
-    """Value of others that turn out to be one."""
+    """Value of arguments that are known as sizes only when a compiler has read their types."""
     problem: tuple[int, ...]
     """Threads in all, along each dimension."""
     grid: tuple[str, ...] = ()
@@ -91,11 +89,11 @@ def _parts(text: str) -> tuple[str, ...]:
 def block_of(
     numbers: HostNumbers, head: str, launch: SourceLaunch, dimensions: int
 ) -> tuple[tuple[int, ...], HostNumbers]:
-    """Threads of a block, and ``numbers`` that know the names of those that the text does not tell.
+    """The block, and ``numbers`` that also know the value chosen for each of its extents.
 
-    They are those of ``launch``; what is not known of them fills the block up to a usual number of
-    threads. Where there is no launch, they are a usual number along each of ``dimensions``, as many
-    as the kernel's ``head``, the text before its body, binds them to.
+    It is the block of ``launch``; extents that the text does not tell fill it up to 256 threads.
+    Without a launch it is a usual one of so many ``dimensions``, or as large as the
+    ``__launch_bounds__`` in the kernel's ``head``, the text before its body, if that is smaller.
     """
     usual = _BLOCKS[dimensions]
     bound = _BOUND.search(head)
@@ -125,16 +123,13 @@ def _extents(numbers: HostNumbers, told: str, at: int) -> tuple[tuple[str, ...],
     """Extents of a grid or block, as expressions, and where in the source they stand."""
     for _ in range(_MOST_NAMES):
         if re.fullmatch(r"[A-Za-z_]\w*", told):
-            defined = numbers.host.definition(told, at)
-            if defined is None or not re.match(r"dim3\b|\{", defined[0]):
-                defined = numbers.host.extents(told, at)
-            if defined is None:
-                break
-            told, at = defined
-        inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", told, re.DOTALL)
-        if inside is None or not (told.startswith(("dim3", "{")) or "," in told):
+            found = numbers.host.extents(told, at)
+        else:
+            inside = re.fullmatch(r"(?:dim3\s*\(|\{)(.*)[)}]", told, re.DOTALL)
+            found = (_parts(inside[1]), at) if inside else None
+        if found is None:
             break
-        parts = _parts(inside[1])
+        parts, at = found
         if len(parts) != 1:
             return parts, at
         told = parts[0]
@@ -144,8 +139,7 @@ def _extents(numbers: HostNumbers, told: str, at: int) -> tuple[tuple[str, ...],
 def shared_bytes_of(numbers: HostNumbers, launch: SourceLaunch, body: str) -> int:
     """Bytes of dynamic shared memory of a kernel with this ``body``."""
     told = launch.configuration[2] if len(launch.configuration) > 2 else ""
-    plain = _SIZE_OF.sub(lambda match: str(_BYTES.get(match[1], 4)), told)
-    given = numbers.number(plain, launch.at) if plain else None
+    given = numbers.number(told, launch.at) if told else None
     if given is not None and 0 <= given <= 1 << 20:
         return given
     return SHARED_BYTES if told or _DYNAMIC_SHARED.search(body) else 0
@@ -235,15 +229,18 @@ def template_arguments(
 
     ``kernel`` is the match of a kernel's declaration, with groups ``template`` and ``parameters``.
     Arguments are those of the source's own ``launch`` where they are numbers or plain types. Else a
-    type that the parameters have by value alone is a whole number, most likely: that of a size or a
-    stride. A number that is called after the threads of a block, or bounds them, follows ``block``.
+    type that is used by value alone becomes ``int``, since it is probably that of a size, others
+    ``float``. A number that is called after a block's threads, or stands in ``__launch_bounds__``,
+    is that of ``block``.
     """
     parameters = kernel["parameters"]
     bound = _BOUND.search(kernel[0])
     types: dict[str, str] = {}
     given: list[str] = []
-    declared = filter(None, (part.strip() for part in (kernel["template"] or "").split(",")))
+    declared = [part.strip() for part in apart(kernel["template"] or "", "([{", ")]}")]
     for number, parameter in enumerate(declared):
+        if "..." in parameter:
+            continue
         head, _, default = (part.strip() for part in parameter.partition("="))
         words = head.split()
         name, is_type = words[-1], words[0] in ("typename", "class")

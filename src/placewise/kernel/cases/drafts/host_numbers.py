@@ -14,6 +14,9 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from placewise.kernel.cases.drafts.drafted_types import DTYPES
 from placewise.kernel.cases.drafts.host_text import HostText
 
 _LONGEST = 200
@@ -22,16 +25,24 @@ _LARGEST = 1 << 62
 SMS = 108
 """What a program that asks for a device's number of SMs is told: that of an A100."""
 _DEEPEST = 8
-"""Definitions that are followed one after the other."""
-_CAST = re.compile(
-    r"\b(?:static_cast|reinterpret_cast)\s*<[^<>]{0,40}>"
-    r"|\(\s*(?:const\s+)?(?:unsigned|signed|int|long|short|size_t|u?int(?:32|64)_t|uint)"
-    r"(?:\s+(?:int|long))*\s*\)(?=\s*[\w(])"
+"""Definitions that are followed one after the other for a number."""
+_DEEPEST_FORMULA = 4
+"""Those that are followed for a formula."""
+_WHOLE = (
+    r"(?:const\s+)?(?:unsigned|signed|int|long|short|size_t|u?int(?:32|64)_t|uint)"
+    r"(?:\s+(?:int|long))*"
 )
-_FLOAT_CAST = re.compile(r"\(\s*(?:float|double)\s*\)(?=\s*[\w(])")
+_WHOLE_CAST = re.compile(rf"\bstatic_cast\s*<\s*{_WHOLE}\s*>|\(\s*{_WHOLE}\s*\)(?=\s*[\w(])")
+_FLOAT_CAST = re.compile(
+    r"\bstatic_cast\s*<\s*(?:float|double)\s*>|\(\s*(?:float|double)\s*\)(?=\s*[\w(])"
+)
+_SIZE_OF = re.compile(r"\bsizeof\s*\(\s*(\w+(?:\s+\w+)?)\s*\)")
+_VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])")
 _SUFFIX = re.compile(r"(?<![\w.])(\d[\d.]*(?:[eE]\d+)?)[uUlLfF]{1,3}\b")
-_CHOICE = re.compile(r"^[^?]+\?(?P<chosen>[^:?]+):(?P<otherwise>[^:?]+)$")
-_CEILING = re.compile(r"(?:[ics]?div|ceil)\w*", re.IGNORECASE)
+_CHOICE = re.compile(r"(?P<asked>[^?]*\bargc\b[^?]*)\?(?P<given>[^:?]+):(?P<otherwise>[^:?]+)")
+_CEILING = re.compile(
+    r"(?!\w*(?:down|floor))(?:[ics]div|div_?(?:up|ceil|round)|ceil_?div)\w*", re.I
+)
 """Functions of two numbers that divide them and round up: ``ceil_div``, ``divUp``, ``cdiv``."""
 _READ = re.compile(r"(?:std::)?(?:ato(?:i|l|ll|f)|strto\w+|sto(?:i|l|ul|ll|ull|f|d))\s*\(")
 """Functions that make a number of a program's argument."""
@@ -45,10 +56,15 @@ class HostNumbers:
     known: Mapping[str, int] = field(default_factory=dict)
     """Numbers of names, and of members such as ``grid.x``, whatever the text says."""
     most: int | None = None
-    """The most that a name stands for whose definition is a number; None: any. Larger ones are
-    halved until they are no more, so that what divides them mostly still does."""
+    """The most that a name stands for that is defined as a plain number; None: any. Larger ones are
+    halved until they fit, so that what divides them mostly still does. What is computed from such
+    names is not limited itself."""
     read: int | None = None
-    """What a name stands for that the program reads from its arguments; None: not known."""
+    """What a name stands for that the program reads by ``atoi`` and the like; None: not known."""
+    _found: dict[tuple[str, int], float | None] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    """Values of names by where they are used."""
 
     def number(self, expression: str, at: int) -> int | None:
         """The whole number that ``expression`` comes to at the offset ``at`` of the text; None: not
@@ -65,9 +81,14 @@ class HostNumbers:
         that have a name there, and that name; what else there is becomes numbers. None where that
         cannot be."""
         trees = {parsed(told): name for told, name in sizes.items()}
-        named = {ast.unparse(tree): name for tree, name in trees.items() if tree is not None}
+        named = {
+            ast.unparse(tree): name
+            for tree, name in trees.items()
+            if tree is not None and not isinstance(tree, ast.Constant)
+        }
         tree = self._formula(parsed(expression), at, named, 0)
-        return None if tree is None else ast.unparse(tree)
+        text = None if tree is None else ast.unparse(tree)
+        return text if text is not None and len(text) <= _LONGEST else None
 
     def _value(self, tree: ast.expr | None, at: int, depth: int) -> float | None:
         match tree:
@@ -77,11 +98,13 @@ class HostNumbers:
                 return self._named(name, at, depth)
             case ast.Attribute(attr="multiProcessorCount"):
                 return SMS
+            case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" as axis):
+                return self._extent(name, "xyz".index(axis), at, depth)
             case ast.Attribute():
                 return self.known.get(ast.unparse(tree))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
+            case ast.UnaryOp(op=op, operand=operand):
                 value = self._value(operand, at, depth)
-                return None if value is None else -value
+                return None if value is None else _unary(op, value)
             case ast.BinOp(left=left, op=op, right=right):
                 return _binary(op, self._value(left, at, depth), self._value(right, at, depth))
             case ast.Call(func=ast.Name(id=function), args=arguments):
@@ -89,9 +112,24 @@ class HostNumbers:
                 return _called(function, [v for v in values if v is not None], len(values))
         return None
 
+    def _extent(self, name: str, axis: int, at: int, depth: int) -> float | None:
+        """A member of a ``dim3``."""
+        found = self.host.extents(name, at) if depth < _DEEPEST else None
+        if found is None:
+            return None
+        parts, place = found
+        return self._value(parsed(parts[axis]), place, depth + 1) if axis < len(parts) else 1
+
     def _named(self, name: str, at: int, depth: int) -> float | None:
         if name in self.known:
             return self.known[name]
+        if (name, at) not in self._found:
+            # None until it is known: a name that is defined by itself has no value.
+            self._found[name, at] = None
+            self._found[name, at] = self._defined(name, at, depth)
+        return self._found[name, at]
+
+    def _defined(self, name: str, at: int, depth: int) -> float | None:
         found = self.host.definition(name, at) if depth < _DEEPEST else None
         if found is None:
             return None
@@ -112,7 +150,7 @@ class HostNumbers:
         if tree is not None and ast.unparse(tree) in sizes:
             return ast.Name(sizes[ast.unparse(tree)])
         match tree:
-            case ast.Name(id=name) if name not in self.known and depth < _DEEPEST:
+            case ast.Name(id=name) if name not in self.known and depth < _DEEPEST_FORMULA:
                 found = self.host.definition(name, at)
                 inner = found and self._formula(parsed(found[0]), found[1], sizes, depth + 1)
                 if inner and not isinstance(inner, ast.Constant):
@@ -124,6 +162,9 @@ class HostNumbers:
                 second = self._formula(tree.right, at, sizes, depth)
                 if first and second and not _are_numbers(first, second):
                     return ast.BinOp(first, tree.op, second)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                if isinstance(self._value(operand, at, depth), int):
+                    return self._formula(operand, at, sizes, depth)
             case ast.Call(func=ast.Name(id=function), args=[above, below]) if _CEILING.fullmatch(
                 function
             ):
@@ -132,12 +173,31 @@ class HostNumbers:
                 if first and second and not _are_numbers(first, second):
                     whole = ast.BinOp(first, ast.Add(), _less_one(second))
                     return ast.BinOp(whole, ast.Div(), second)
-        value = _whole(self._value(tree, at, depth))
-        return None if value is None else ast.Constant(value)
+        value = self._value(tree, at, depth)
+        number = _whole(value)
+        return None if number is None or number != value else ast.Constant(number)
 
 
 def _whole(value: float | None) -> int | None:
     return None if value is None or not abs(value) < _LARGEST else int(value)
+
+
+def _size_of(match: re.Match[str]) -> str:
+    """Bytes of a type, as text; of types that are not known, those of most."""
+    vector = _VECTOR.fullmatch(match[1])
+    kind, lanes = (vector[1], int(vector[2])) if vector else (match[1], 1)
+    return str(np.dtype(DTYPES.get(kind, "float32")).itemsize * lanes)
+
+
+def _unary(op: ast.unaryop, value: float) -> float | None:
+    match op:
+        case ast.USub():
+            return -value
+        case ast.UAdd():
+            return int(value) if math.isfinite(value) else None
+        case ast.Invert():
+            return float(value)
+    return None
 
 
 def _less_one(tree: ast.expr) -> ast.expr:
@@ -152,18 +212,21 @@ def _are_numbers(*trees: ast.expr) -> bool:
 
 
 def parsed(expression: str) -> ast.expr | None:
-    """An expression of C++ as a tree; None where it is more than arithmetic with calls."""
-    text = _SUFFIX.sub(r"\1", _CAST.sub("", _FLOAT_CAST.sub("1.0*", expression.strip())))
-    chosen = _CHOICE.match(text)
-    if chosen:
-        # What the program does without arguments is most often the branch of a plain number.
-        branches = [chosen["otherwise"].strip(), chosen["chosen"].strip()]
+    """An expression of C++ as a tree; None where it is more than arithmetic with calls. Casts are
+    unary operators in it: ``+`` to a whole number, ``~`` to one with a fraction."""
+    text = " ".join(expression.replace("std::", "").split())
+    chosen = _CHOICE.fullmatch(text)
+    if chosen and chosen["asked"].count("(") == chosen["asked"].count(")"):
+        # Without arguments, a program usually takes the branch that is a plain number.
+        branches = [chosen["otherwise"].strip(), chosen["given"].strip()]
         text = next((branch for branch in branches if branch.isdigit()), branches[0])
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or "~" in text:
         return None
+    text = _WHOLE_CAST.sub("+", _FLOAT_CAST.sub("~", _SIZE_OF.sub(_size_of, text)))
+    text = _SUFFIX.sub(r"\1", text)
     try:
         with warnings.catch_warnings(action="ignore"):
-            return ast.parse(text.replace("std::", "").strip(), mode="eval").body
+            return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -20,8 +20,12 @@ _MOST_DEFINITIONS = 100
 _DEFINITION = re.compile(r"(?<![\w.>])(\w+)\s*=(?!=)[ \t]*|#[ \t]*define[ \t]+(\w+)[ \t]+")
 _DIM3 = re.compile(r"\bdim3\s+(\w+)\s*(?=[({])")
 _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]{0,400})\)\s*\{")
-_STATEMENTS = ("if", "while", "for", "switch", "catch")
-_ARGUMENTS = re.compile(r"((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]{0,99}\)){0,200}\)){0,999})\)\s*;")
+_STATEMENTS = ("if", "while", "for", "switch", "catch", "constexpr")
+_DECLARATION = re.compile(
+    r"(?:const\s+)?(?:(?:[\w:]+\s+)+\w+(?:\s*=.*)?|int|unsigned|size_t|long|short)", re.DOTALL
+)
+"""A parameter in a prototype, which is no call."""
+_ARGUMENTS = re.compile(r"((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]{0,99}\)){0,200}\)){0,999})\)")
 _LOOP = re.compile(r"\bfor\s*\([^;{}]{0,60}$")
 
 
@@ -36,14 +40,20 @@ class HostText:
         expression's own offset; None where there is none."""
         return self._passed(name, at) or self._assigned(name, at)
 
-    def extents(self, name: str, at: int) -> tuple[str, int] | None:
-        """What the ``dim3`` of that name is made of, brackets included, and where."""
-        places = self._dim3s.get(name, [])
-        before = [place for place in places if place[0] < at]
-        if not places:
-            return None
-        start, end = before[-1] if before else places[0]
-        return up_to_end(self.text, end), start
+    def extents(self, name: str, at: int) -> tuple[tuple[str, ...], int] | None:
+        """What the ``dim3`` of that name is made of, as expressions, and where: ``dim3 name(a, b)``
+        or ``name = dim3(a, b)``, round brackets or braces."""
+        assigned = self._assigned(name, at)
+        if assigned is None or not re.match(r"dim3\b|\{", assigned[0]):
+            places = self._dim3s.get(name, [])
+            if not places:
+                return None
+            before = [place for place in places if place[0] < at]
+            start, end = before[-1] if before else places[0]
+            assigned = up_to_end(self.text, end), start
+        inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", assigned[0], re.DOTALL)
+        parts = apart(inside[1], "([{", ")]}") if inside else []
+        return tuple(part.strip() for part in parts), assigned[1]
 
     def _passed(self, name: str, at: int) -> tuple[str, int] | None:
         """What the function around ``at`` is called with for its parameter ``name``."""
@@ -54,10 +64,10 @@ class HostText:
         number = next((n for n, p in enumerate(parameters) if p == name), None)
         if number is None:
             return None
-        for call in re.finditer(rf"\b{function}\s*\(", self.text):
+        for call in re.finditer(rf"\b{function}\s*(?:<[^<>;(){{}}]{{0,60}}>\s*)?\(", self.text):
             passed = _ARGUMENTS.match(self.text, call.end()) if call.start() != start else None
             arguments = apart(passed[1], "([{", ")]}") if passed else []
-            if number < len(arguments):
+            if number < len(arguments) and not _DECLARATION.fullmatch(arguments[number].strip()):
                 return arguments[number], call.start()
         return None
 
@@ -66,8 +76,12 @@ class HostText:
         before = [place for place in places if place[0] < at]
         nearest = (*before[: -_MOST_DEFINITIONS - 1 : -1], *places[len(before) :])
         for start, end in nearest[:_MOST_DEFINITIONS]:
-            expression = up_to_end(self.text, end)
-            if expression and not _LOOP.search(self.text, max(0, start - 80), start):
+            expression = up_to_end(self.text, end, in_line=self.text[start] == "#")
+            if (
+                start != at
+                and expression
+                and not _LOOP.search(self.text, max(0, start - 80), start)
+            ):
                 return expression, start
         return None
 
@@ -101,12 +115,15 @@ class HostText:
 
 
 def _last_word(declaration: str) -> str:
-    return declaration.partition("=")[0].split()[-1].lstrip("*&")
+    words = declaration.partition("=")[0].split()
+    return words[-1].lstrip("*&") if words else ""
 
 
-def up_to_end(text: str, start: int) -> str:
-    """What stands from ``start`` to the comma, semicolon, bracket or line that ends it; empty where
-    that is not soon."""
+def up_to_end(text: str, start: int, *, in_line: bool = False) -> str:
+    """What stands from ``start`` to the comma, semicolon or bracket that ends it, or to the end of
+    the line where it stands ``in_line``; empty where none is near."""
+    if in_line:
+        return text[start : start + _LONGEST].partition("\n")[0].strip()
     depth = 0
     for at in range(start, min(len(text), start + _LONGEST)):
         character = text[at]
@@ -114,7 +131,7 @@ def up_to_end(text: str, start: int) -> str:
             depth += 1
         elif character in ")]}":
             depth -= 1
-        if depth < 0 or (depth == 0 and character in ",;\n"):
+        if depth < 0 or (depth == 0 and character in ",;"):
             return text[start:at].strip()
     return ""
 
