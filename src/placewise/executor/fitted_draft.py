@@ -66,8 +66,8 @@ def fitted_draft(
             if better is None:
                 break
             progress("running with guessed inputs", run, MOST_RUNS)
-            while better.elements > MOST_ELEMENTS and len(better.launches) > 1:
-                better = replace(better, launches=better.launches[1:])
+            while better.elements > MOST_ELEMENTS and (fewer := _with_fewer(better)):
+                better = fewer
             tried, case = better, named_case(read(better))
             try:
                 _run(kernel, case)

@@ -20,7 +20,12 @@ from placewise.kernel.cases.drafts.drafted_launch import (
     template_arguments,
     value_of,
 )
-from placewise.kernel.cases.drafts.drafted_types import DraftedMember, DraftedTypes, drafted_types
+from placewise.kernel.cases.drafts.drafted_types import (
+    VECTOR,
+    DraftedMember,
+    DraftedTypes,
+    drafted_types,
+)
 from placewise.kernel.cases.drafts.host_numbers import HostNumbers
 from placewise.kernel.cases.drafts.host_text import HostText, apart
 
@@ -32,7 +37,6 @@ _KERNEL = re.compile(
     r"(?!\s*;)"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
-_VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])$")
 _QUALIFIERS = re.compile(
     r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict|__grid_constant__)\b"
 )
@@ -172,7 +176,7 @@ def _kernel(host: HostText, match: re.Match[str], body: str, types: DraftedTypes
     block, numbers = block_of(HostNumbers(host), match[0], launch, of_block)
     known, given = template_arguments(numbers, match, launch, block)
     parameters = _CONDITION.sub(partial(_chosen_branch, text), match["parameters"])
-    parts = [part.split("=")[0].strip() for part in apart(parameters, "<([{", ">)]}")]
+    parts = [part.split("=")[0].strip() for part in apart(parameters, angles=True)]
     arguments = [_argument(part, n, known, types) for n, part in enumerate(parts, 1)]
     for number, argument in enumerate(arguments):
         value = value_of(numbers, launch, number)
@@ -208,7 +212,7 @@ def _argument(
     words = " ".join(_QUALIFIERS.sub(" ", plain).replace("*", " ").split())
     kind, _, name = (words, "", "") if words in types.dtypes else words.rpartition(" ")
     kind = template_types.get(kind, kind)
-    vector = _VECTOR.match(kind)
+    vector = VECTOR.fullmatch(kind)
     scalar = vector[1] if vector else kind
     return DraftedArgument(
         name=name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"argument{number}",

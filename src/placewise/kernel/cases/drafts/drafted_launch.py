@@ -83,7 +83,7 @@ def launch_of(text: str, kernel: str) -> SourceLaunch:
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in apart(text, "([{", ")]}"))
+    return tuple(part.strip() for part in apart(text))
 
 
 def block_of(
@@ -237,7 +237,7 @@ def template_arguments(
     bound = _BOUND.search(kernel[0])
     types: dict[str, str] = {}
     given: list[str] = []
-    declared = [part.strip() for part in apart(kernel["template"] or "", "([{", ")]}")]
+    declared = [part.strip() for part in apart(kernel["template"] or "")]
     for number, parameter in enumerate(declared):
         if "..." in parameter:
             continue

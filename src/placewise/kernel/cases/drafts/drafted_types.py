@@ -15,6 +15,8 @@ DTYPES = {
     "uint16_t": "uint16", "int32_t": "int32", "uint32_t": "uint32", "int64_t": "int64",
     "uint64_t": "uint64", "uint": "uint32", "uchar": "uint8", "ushort": "uint16",
 }  # fmt: skip
+VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])")
+"""A type of CUDA's with several numbers: their type, and how many."""
 # Every part has a bound: without, an unclosed bracket that comes often takes quadratic time.
 _ALIAS = re.compile(
     r"\btypedef\s+(?P<old>\w+(?:\s+\w+){0,2}?)\s+(?P<new>\w+)\s*;"

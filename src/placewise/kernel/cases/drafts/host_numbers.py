@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placewise.kernel.cases.drafts.drafted_types import DTYPES
+from placewise.kernel.cases.drafts.drafted_types import DTYPES, VECTOR
 from placewise.kernel.cases.drafts.host_text import HostText
 
 _LONGEST = 200
@@ -37,7 +37,6 @@ _FLOAT_CAST = re.compile(
     r"\bstatic_cast\s*<\s*(?:float|double)\s*>|\(\s*(?:float|double)\s*\)(?=\s*[\w(])"
 )
 _SIZE_OF = re.compile(r"\bsizeof\s*\(\s*(\w+(?:\s+\w+)?)\s*\)")
-_VECTOR = re.compile(r"(float|double|int|uint|char|uchar|short|ushort)([234])")
 _SUFFIX = re.compile(r"(?<![\w.])(\d[\d.]*(?:[eE]\d+)?)[uUlLfF]{1,3}\b")
 _CHOICE = re.compile(r"(?P<asked>[^?]*\bargc\b[^?]*)\?(?P<given>[^:?]+):(?P<otherwise>[^:?]+)")
 _CEILING = re.compile(
@@ -54,7 +53,7 @@ class HostNumbers:
 
     host: HostText
     known: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of names, and of members such as ``grid.x``, whatever the text says."""
+    """Numbers of names, and of members such as ``size.value``, whatever the text says."""
     most: int | None = None
     """The most that a name stands for that is defined as a plain number; None: any. Larger ones are
     halved until they fit, so that what divides them mostly still does. What is computed from such
@@ -184,7 +183,7 @@ def _whole(value: float | None) -> int | None:
 
 def _size_of(match: re.Match[str]) -> str:
     """Bytes of a type, as text; of types that are not known, those of most."""
-    vector = _VECTOR.fullmatch(match[1])
+    vector = VECTOR.fullmatch(match[1])
     kind, lanes = (vector[1], int(vector[2])) if vector else (match[1], 1)
     return str(np.dtype(DTYPES.get(kind, "float32")).itemsize * lanes)
 

@@ -45,14 +45,13 @@ class HostText:
         or ``name = dim3(a, b)``, round brackets or braces."""
         assigned = self._assigned(name, at)
         if assigned is None or not re.match(r"dim3\b|\{", assigned[0]):
-            places = self._dim3s.get(name, [])
+            places = _nearest(self._dim3s.get(name, []), at)
             if not places:
                 return None
-            before = [place for place in places if place[0] < at]
-            start, end = before[-1] if before else places[0]
+            start, end = places[0]
             assigned = up_to_end(self.text, end), start
         inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", assigned[0], re.DOTALL)
-        parts = apart(inside[1], "([{", ")]}") if inside else []
+        parts = apart(inside[1]) if inside else []
         return tuple(part.strip() for part in parts), assigned[1]
 
     def _passed(self, name: str, at: int) -> tuple[str, int] | None:
@@ -66,16 +65,13 @@ class HostText:
             return None
         for call in re.finditer(rf"\b{function}\s*(?:<[^<>;(){{}}]{{0,60}}>\s*)?\(", self.text):
             passed = _ARGUMENTS.match(self.text, call.end()) if call.start() != start else None
-            arguments = apart(passed[1], "([{", ")]}") if passed else []
+            arguments = apart(passed[1]) if passed else []
             if number < len(arguments) and not _DECLARATION.fullmatch(arguments[number].strip()):
                 return arguments[number], call.start()
         return None
 
     def _assigned(self, name: str, at: int) -> tuple[str, int] | None:
-        places = self._definitions.get(name, [])
-        before = [place for place in places if place[0] < at]
-        nearest = (*before[: -_MOST_DEFINITIONS - 1 : -1], *places[len(before) :])
-        for start, end in nearest[:_MOST_DEFINITIONS]:
+        for start, end in _nearest(self._definitions.get(name, []), at):
             expression = up_to_end(self.text, end, in_line=self.text[start] == "#")
             if (
                 start != at
@@ -88,23 +84,18 @@ class HostText:
     @cached_property
     def _definitions(self) -> dict[str, list[tuple[int, int]]]:
         """Where each name is defined: offsets of the definition and of its expression."""
-        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for match in _DEFINITION.finditer(self.text):
-            found[match[1] or match[2]].append((match.start(), match.end()))
-        return found
+        return _places(_DEFINITION, self.text)
 
     @cached_property
     def _dim3s(self) -> dict[str, list[tuple[int, int]]]:
-        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for match in _DIM3.finditer(self.text):
-            found[match[1]].append((match.start(), match.end()))
-        return found
+        """Where each ``dim3`` is declared: offsets of the declaration and of its brackets."""
+        return _places(_DIM3, self.text)
 
     @cached_property
     def _functions(self) -> list[tuple[int, str, list[str]]]:
         """Offset, name, and names of the parameters of each function that is defined."""
         return [
-            (match.start(), match[1], [_last_word(p) for p in apart(match[2], "<([{", ">)]}")])
+            (match.start(), match[1], [_last_word(p) for p in apart(match[2], angles=True)])
             for match in _FUNCTION.finditer(self.text)
             if match[1] not in _STATEMENTS
         ]
@@ -112,6 +103,21 @@ class HostText:
     @cached_property
     def _function_starts(self) -> list[int]:
         return [start for start, _, _ in self._functions]
+
+
+def _places(pattern: re.Pattern[str], text: str) -> dict[str, list[tuple[int, int]]]:
+    """Start and end of the matches of ``pattern``, in order, by the name in the group that took
+    part."""
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for match in pattern.finditer(text):
+        found[match[match.lastindex or 0]].append((match.start(), match.end()))
+    return found
+
+
+def _nearest(places: list[tuple[int, int]], at: int) -> list[tuple[int, int]]:
+    """Those of ``places`` that start before ``at``, the last one first, then the others."""
+    before = [place for place in places if place[0] < at]
+    return [*before[::-1], *places[len(before) :]][:_MOST_DEFINITIONS]
 
 
 def _last_word(declaration: str) -> str:
@@ -136,8 +142,10 @@ def up_to_end(text: str, start: int, *, in_line: bool = False) -> str:
     return ""
 
 
-def apart(text: str, opening: str, closing: str) -> list[str]:
-    """The parts of ``text`` between commas; those in brackets separate nothing."""
+def apart(text: str, *, angles: bool = False) -> list[str]:
+    """The parts of ``text`` between commas; those in brackets separate nothing. With ``angles``,
+    ``<`` and ``>`` are brackets, as in types."""
+    opening, closing = ("<([{", ">)]}") if angles else ("([{", ")]}")
     found, depth = [""], 0
     for character in text:
         depth += (character in opening) - (character in closing)

@@ -207,18 +207,15 @@ class Bounder:
                     self._rest_on_sign(bound)
         except Unbounded:
             positive = False
-        found = self._within_period(number, by, upper, facts) if positive else []
-        if operator == "&":
-            found = []
+        is_period = positive and operator == "%" and self.within_period
+        found = self._within_period(number, by, upper, facts) if is_period else []
         if upper:
             return [*found, largest, *(self.bounds(number, True, facts) if positive else [])]
         return [*found, Poly() if positive or operator == "&" else -largest]
 
     def _within_period(self, number: Poly, by: Poly, upper: bool, facts: Facts) -> list[Poly]:
         """The bound of ``number % by`` where ``number``, which is at least 0, passes no multiple of
-        ``by`` in any block; empty where it may, or where that is not looked at."""
-        if not self.within_period:
-            return []
+        ``by`` in any block; empty where it may."""
         lowest, highest = self.bounds(number, False, facts), self.bounds(number, True, facts)
         period = self.evaluate(by)
         for low in lowest:

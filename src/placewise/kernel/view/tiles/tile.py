@@ -92,19 +92,15 @@ def find_tile(
     its own, and these are merged. Where nothing else is found, remainders are bounded as in this
     launch, and the tile is for this launch alone.
     """
-    found = _smallest(
-        values, accesses, elements, element_bytes, launch, written=written, merge=merge
-    )
-    if found.tile is None and has_remainder(values, accesses):
-        closer = _smallest(
-            values.of_this_launch(),
-            accesses,
-            elements,
-            element_bytes,
-            launch,
-            written=written,
-            merge=merge,
+
+    def smallest(values: Values) -> TileResult:
+        return _smallest(
+            values, accesses, elements, element_bytes, launch, written=written, merge=merge
         )
+
+    found = smallest(values)
+    if found.tile is None and has_remainder(values, accesses):
+        closer = smallest(values.of_this_launch())
         if closer.tile is not None:
             return replace(closer, tile=for_this_launch(values, closer.tile))
     return found

@@ -69,9 +69,8 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     lowers = _plainest(_common(below, upper=False))
     uppers = _plainest(_common(above, upper=True))
     if bounder.within_period:
-        lowers, uppers = (
-            _tightest(bounder, found, upper=u) for found, u in ((lowers, False), (uppers, True))
-        )
+        lowers = _tightest(bounder, lowers, upper=False)
+        uppers = _tightest(bounder, uppers, upper=True)
     rests_on = _size_rests_on(bounder, from_above, begin, size)
     rests_on |= _unreached(below, lowers, upper=False) | _unreached(above, uppers, upper=True)
     return Axis(begin, size, lowers, uppers, named_dependence(bounder, rests_on))
