@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.advisor import advise, legal_placements, prepare, verify
-from placewise.advisor.cache_hints import hinted
+from placewise.advisor.cache_hints import hinted, windowed_array
 from placewise.advisor.predictions.moved_counters import predict_moved_counters
 from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.errors import UnsupportedError
@@ -117,6 +117,16 @@ def test_no_hint_where_nothing_could_gain():
         found = hinted(prepared.profile, prepared.legality, prepared.machine)
         # Streams may gain by a prefetch, which leaves nothing to others.
         assert {s for p in found for _, s in p} <= {"global", "prefetch_256"}
+
+
+def test_windows_are_left_out_where_they_save_no_time_at_best():
+    prepared = prepare(lookup(1 << 24, n=1 << 20), load_machine("A100"))
+    asked = prepared.profile, prepared.legality, prepared.machine
+    assert windowed_array(*asked) == "table"
+    with_, without = (hinted(*asked, windows=w) for w in (True, False))
+    (window,) = (p for p in with_ if p not in without)
+    assert ("table", "persisting") in window.spaces
+    assert [p for p in with_ if p != window] == without
 
 
 @pytest.mark.parametrize("space", ["l2only", "streaming", "no_allocate"])

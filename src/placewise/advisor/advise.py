@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from placewise.advisor.advice import Advice, Option, RunFacts
-from placewise.advisor.cache_hints import hinted
+from placewise.advisor.cache_hints import hinted, windowed_array
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
 from placewise.advisor.explain.benign_races import benign_races
 from placewise.advisor.explain.block_size import block_size_in_words
@@ -67,6 +67,9 @@ from placewise.space import Placement
 
 FINALISTS = 4
 """Best-ranked placements that are rewritten and, where machine code is read, timed."""
+
+LEAST_GAIN_OF_WINDOW = 0.01
+"""An access window of L2 is tried if it could save this share of the time at best."""
 
 DEMAND = Demand()
 """What a recommendation asks for, unless the user says otherwise."""
@@ -204,7 +207,22 @@ def advise(
 
 
 def _time_of_present(prepared: Prepared) -> Timed:
-    return time_form(prepared.kernel, prepared.case, prepared.machine, corrected=prepared.corrected)
+    windowed = windowed_array(prepared.profile, prepared.legality, prepared.machine)
+    return time_form(
+        prepared.kernel,
+        prepared.case,
+        prepared.machine,
+        corrected=prepared.corrected,
+        held=windowed,
+    )
+
+
+def _window_may_gain(present: Timed) -> bool:
+    """Whether an access window that kept all of its array in L2 would save time. Forms with
+    windows are timed from runs of all blocks, which takes long."""
+    if present.ms is None or present.held_ms is None:
+        return True
+    return present.ms >= (1.0 + LEAST_GAIN_OF_WINDOW) * present.held_ms
 
 
 def _why(best: Option | None, present: Option, prepared: Prepared) -> str:
@@ -234,7 +252,8 @@ def _finalists(
         facts = array_facts(prepared.profile, now)
         others = read_only(facts, prepared.legality, machine)
         others += operands(facts, prepared.legality, machine)
-        others += hinted(prepared.profile, prepared.legality, machine)
+        windows = _window_may_gain(present.timed)
+        others += hinted(prepared.profile, prepared.legality, machine, windows=windows)
         others += private_copies(prepared.legality, prepared.view)
         others += hot_tiles(facts, prepared.legality)
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)

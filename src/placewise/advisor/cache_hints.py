@@ -30,13 +30,26 @@ UNLIMITED = 1 << 50
 """Size in bytes of an imaginary cache that holds everything."""
 
 
-def hinted(profile: Profile, legality: Legality, machine: Machine) -> list[Placement]:
+def windowed_array(profile: Profile, legality: Legality, machine: Machine) -> str | None:
+    """The array that would save most loads if an access window kept it in L2; None where the
+    machine has no such windows, or none is worth a try."""
+    for space in machine.spaces:
+        if space.is_cache_hint and space.hint is None:
+            found = _Question(profile, legality, machine, space).arrays()
+            return found[0] if found else None
+    return None
+
+
+def hinted(
+    profile: Profile, legality: Legality, machine: Machine, *, windows: bool = True
+) -> list[Placement]:
     """For each hint one placement that gives it to all arrays that it may serve; none for a hint
     that serves no array. The model of memory traffic that ranks placements cannot tell what a hint
-    gains; the predicted time of the written form can."""
+    gains; the predicted time of the written form can. Without ``windows``, no access window over an
+    array is among them."""
     found = []
     for space in machine.spaces:
-        if not space.is_cache_hint:
+        if not space.is_cache_hint or (space.hint is None and not windows):
             continue
         question = _Question(profile, legality, machine, space)
         arrays = [a for a in question.arrays() if legality.present[a] != space.name]

@@ -14,7 +14,7 @@ from placewise.machine import load_machine
 from placewise.machine.clocks import CACHES, with_caches
 from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
-from placewise.model.evidence.warm_caches import at_launch, share_kept
+from placewise.model.evidence.warm_caches import at_launch, share_kept, with_array_held
 
 COPY = """
 __global__ void copy(const float *in, float *out) {
@@ -69,6 +69,16 @@ def test_a_launch_far_larger_than_l2_fetches_and_writes_all_of_it():
     # What the launch before left dirty is written back during this one.
     assert warm.dram_sectors_written().value == pytest.approx(2**27 / 32, rel=0.01)
     assert cold.dram_sectors_written().value < 2**27 / 32
+
+
+def test_loads_of_an_array_that_l2_holds_fetch_nothing():
+    evidence = _evidence(copy_case(4.0))
+    held, other = (with_array_held(evidence, name).run.traffic for name in ("#1", "#2"))
+    before = evidence.run.traffic.sites
+    assert [t.dram_sectors.value for t in held.sites if t.array == "#1"] == [0.0]
+    assert [t.dram_sectors for t in other.sites] == [t.dram_sectors for t in before]
+    for earlier, later in zip(before, held.sites, strict=True):
+        assert later.l2_sectors == earlier.l2_sectors
 
 
 def test_times_of_small_launches_get_shorter_and_those_of_large_ones_do_not():

@@ -19,7 +19,7 @@ from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.evidence.waits_in_turn import waits_in_turn
-from placewise.model.evidence.warm_caches import at_launch
+from placewise.model.evidence.warm_caches import at_launch, with_array_held
 from placewise.model.registry import DEFAULT, known_model
 from placewise.model.timeline.watch import Watched
 from placewise.recorded.recorded_launch import MeasuredLaunch
@@ -58,6 +58,8 @@ class Timed:
     """How many blocks that slice has."""
     loads: tuple[LoadHits, ...] = ()
     """One for each instruction that loads an array through data caches."""
+    held_ms: float | None = None
+    """Predicted milliseconds if loads of one array never missed in L2, where that was asked."""
     waits: int | None = None
     """How often a warp waits for loads, one time after another; None where its path is not
     known."""
@@ -67,14 +69,18 @@ class Timed:
     @property
     def ms(self) -> float | None:
         """Predicted milliseconds."""
-        ns = None if self.prediction is None else self.prediction.nanoseconds
-        return None if ns is None else ns * 1e-6
+        return _milliseconds(self.prediction)
 
     @property
     def range_ms(self) -> tuple[float, float] | None:
         """Ends of the model's interval of the time, in milliseconds."""
         found = None if self.prediction is None else self.prediction.interval_nanoseconds
         return None if found is None else (found[0] * 1e-6, found[1] * 1e-6)
+
+
+def _milliseconds(prediction: Prediction | None) -> float | None:
+    ns = None if prediction is None else prediction.nanoseconds
+    return None if ns is None else ns * 1e-6
 
 
 def is_timed(machine: Machine) -> bool:
@@ -93,6 +99,7 @@ def time_form(
     like: Timed | None = None,
     corrected: Corrections = NONE,
     model: str = DEFAULT,
+    held: str | None = None,
 ) -> Timed:
     """Predicted time of ``kernel``, a form of the case's kernel, by the model named ``model``. With
     ``whole`` all blocks are run, never a few of them. ``corrected`` holds factors for the predicted
@@ -100,7 +107,8 @@ def time_form(
 
     ``like`` is the time of another form of the same launch: this one is timed from a run of the
     whole launch if that one was, from a slice of at least as many blocks otherwise, and the clock
-    is taken to matter as much.
+    is taken to matter as much. ``held`` names an array of which it is also predicted how long the
+    launch would take if L2 held all of it.
 
     Raises nothing for a machine or a kernel that the model does not cover: ``why_not`` of the
     answer says why there is no time.
@@ -117,12 +125,17 @@ def time_form(
         )  # fmt: skip
         evidence = at_launch(corrected.apply(evidence), machine)
         known = None if like is None else like.prediction
-        prediction = predict_clocked(known_model(model).make(), evidence, machine, known)
+        chosen = known_model(model).make()
+        prediction = predict_clocked(chosen, evidence, machine, known)
+        at_best = None
+        if held is not None:
+            at_best = predict_clocked(chosen, with_array_held(evidence, held), machine, prediction)
         return Timed(
             prediction,
             whole=evidence.warp_paths is None,
             sampling=evidence.sampling,
             loads=_load_hits(evidence.run),
+            held_ms=_milliseconds(at_best),
             waits=waits_in_turn(kernel, evidence.warp_paths) if evidence.warp_paths else None,
             conflicts=bank_conflicts(evidence.run) if evidence.run is not None else (),
         )

@@ -43,6 +43,16 @@ def at_launch(evidence: Evidence, machine: Machine) -> Evidence:
     return replace(evidence, run=replace(run, traffic=warm, notes=(*run.notes, note)))
 
 
+def with_array_held(evidence: Evidence, array: str) -> Evidence:
+    """``evidence`` of a launch for which L2 holds all of ``array``: its loads fetch nothing from
+    DRAM."""
+    run = evidence.run
+    if run is None:
+        return evidence
+    sites = tuple(fetching_less(t, 0.0) if t.array == array else t for t in run.traffic.sites)
+    return replace(evidence, run=replace(run, traffic=replace(run.traffic, sites=sites)))
+
+
 def share_kept(ratio: float, cache: Memory) -> float:
     """Share of its accesses that a loop over ``ratio`` times as many lines as ``cache`` holds finds
     there, once it has gone round a few times. The lines are spread evenly over the sets."""
