@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 RECORDED = 1024
-"""Number of executions of one instruction whose addresses are kept."""
+"""Number of executions of one instruction whose addresses are kept, unless they are too many."""
+MOST = 4_000_000
+"""Most warp accesses that are kept of a trace, about 300 bytes each; beyond it, half as many
+executions of each instruction are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +42,18 @@ class Accesses:
 
 class KeptAccesses:
     """The accesses of ``traced`` warps (w,), of each instruction the first :data:`RECORDED`
-    executions, or all with ``whole``.
+    executions, or all with ``whole``. Where these come to more than ``most`` warp accesses, as in
+    long unrolled loops, fewer executions are kept, of each instruction as many.
 
     As long as all warps together have at most ``few`` warp accesses, all are kept, since a small
     launch is looked at as a whole; which launches are small shows only at the end.
     """
 
-    def __init__(self, traced: NDArray[np.bool_], *, few: int, whole: bool) -> None:
+    def __init__(
+        self, traced: NDArray[np.bool_], *, few: int, whole: bool, most: int = MOST
+    ) -> None:
         self._traced = traced
+        self._most = most
         self._room = few
         self._limit = None if whole else RECORDED
         self.of_all = few > 0
@@ -55,6 +62,8 @@ class KeptAccesses:
         """(w,) warps whose accesses are to be added."""
         self._found: list[Accesses] = []
         self._number: Counter[int] = Counter()
+        self._kept = 0
+        """Warp accesses in ``_found``."""
 
     def are_too_many(self, executions: int) -> bool:
         """Whether ``executions`` more warp accesses are too many to keep those of all warps; then
@@ -65,8 +74,7 @@ class KeptAccesses:
         if self._room >= 0:
             return False
         self.of_all, self.warps = False, self._traced
-        self._found = self._first_of(self._found)
-        self._number = Counter(one.site for one in self._found)
+        self._cut()
         return True
 
     def wants(self, site: int) -> bool:
@@ -77,10 +85,22 @@ class KeptAccesses:
         """Keep the accesses of one execution by warps of ``warps``."""
         self._found.append(one)
         self._number[one.site] += 1
+        self._kept += len(one.warps)
+        if self.of_all or self._limit is None:
+            return
+        while self._kept > self._most and self._limit > 1:
+            self._limit //= 2
+            self._cut()
 
     def first(self) -> tuple[Accesses, ...]:
         """Accesses that are kept in the end."""
         return tuple(self._first_of(self._found) if self.of_all else self._found)
+
+    def _cut(self) -> None:
+        """Drop the accesses of other warps and those beyond the limit."""
+        self._found = self._first_of(self._found)
+        self._number = Counter(one.site for one in self._found)
+        self._kept = sum(len(one.warps) for one in self._found)
 
     def _first_of(self, found: Iterable[Accesses]) -> list[Accesses]:
         kept: list[Accesses] = []
