@@ -293,13 +293,14 @@ extern "C" __global__ void k(unsigned* out, unsigned short* back, const unsigned
 }"""
 
 
+@pytest.mark.parametrize("machine_code", [False, True])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_matrices_move_between_rows_and_fragments(count, transposed):
+def test_matrices_move_between_rows_and_fragments(count, transposed, machine_code):
     source = f'#define COUNT {count}\n#define TRANS "{".trans" if transposed else ""}"\n' + MOVES
     matrices = RNG.integers(0, 1 << 16, (4, 8, 8)).astype(np.uint16)
     result = run(
-        source, "k", 1, 32, arch="sm_90",
+        source, "k", 1, 32, arch="sm_90", machine_code=machine_code,
         out=np.zeros((5, 32), np.uint32), back=np.zeros((4, 8, 8), np.uint16), in_=matrices,
     )  # fmt: skip
     expected = matrices.transpose(0, 2, 1) if transposed else matrices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -51,9 +51,10 @@ def run(
     shared: int = 0,
     constants: tuple[tuple[str, np.ndarray], ...] = (),
     options: dict[str, object] | None = None,
+    machine_code: bool = False,
     **values: object,
 ) -> Execution:
-    """Run a kernel with arguments by keyword."""
+    """Run a kernel, its PTX or its ``machine_code``, with arguments by keyword."""
 
     def three(x: int | tuple[int, ...]) -> tuple[int, int, int]:
         dims = (x,) if isinstance(x, int) else x
@@ -61,7 +62,8 @@ def run(
 
     launch = Launch(three(grid), three(block), shared)
     inputs = Inputs(arguments(**values), constants)
-    return execute(compiled(source, kernel, arch), launch, inputs, **(options or {}))
+    chosen = replace(compiled(source, kernel, arch), machine_code=machine_code)
+    return execute(chosen, launch, inputs, **(options or {}))
 
 
 @dataclass

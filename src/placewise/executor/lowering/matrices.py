@@ -1,4 +1,4 @@
-"""Matrix products, and the 8 by 8 matrices of 16-bit elements that ldmatrix and LDSM load."""
+"""Matrix products, and 8 by 8 matrices of 16-bit elements: loads, stores, transposes."""
 
 from __future__ import annotations
 
@@ -43,6 +43,32 @@ def load_matrices(
     node = c.b.access("load", "i32", access, address, *row_guard(c, count))
     words = [c.b.part(node, w, "i32") for w in range(4)]
     return [from_rows(c, words, _ROWS * m, transposed=transposed) for m in range(count)]
+
+
+def store_matrices(
+    c: LoweringContext,
+    space: str,
+    address: Node,
+    offset: int,
+    fragments: list[Node],
+    *,
+    transposed: bool,
+) -> None:
+    """Store 1, 2 or 4 matrices, given each lane's two elements of each as one word: the inverse of
+    :func:`load_matrices`."""
+    words = to_rows(c, fragments, transposed=transposed)
+    access = c.access("store", space, 32, 4, offset)
+    c.b.access("store", "i1", access, address, *words, *row_guard(c, len(fragments)))
+
+
+def transpose_matrix(c: LoweringContext, fragment: Node) -> Node:
+    """A lane's two elements of the transpose of a matrix, from those of the matrix."""
+    upper = c.b.icmp("ne", lane_field(c, 2, 1), c.b.const("i32", 0))
+    halves = []
+    for e in (0, 1):
+        order = [(2 * (lane % 4) + e) * 4 + lane // 8 for lane in range(32)]
+        halves.append(half_word(c, permute(c, fragment, order), upper))
+    return pack_halves(c, *halves)
 
 
 def from_rows(c: LoweringContext, words: list[Node], first: int, *, transposed: bool) -> Node:

@@ -13,14 +13,10 @@ from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_ptx.context import Context
 from placewise.executor.lower_ptx.memory.memory import space_and_address
 from placewise.executor.lowering.matrices import (
-    half_word,
-    lane_field,
     load_matrices,
-    pack_halves,
-    permute,
     product,
-    row_guard,
-    to_rows,
+    store_matrices,
+    transpose_matrix,
 )
 from placewise.kernel.ptx import Instruction, Operand, Vector
 
@@ -110,19 +106,11 @@ def stmatrix(c: Context, i: Instruction) -> None:
     """stmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16"""
     _check_matrices(c, i)
     space, address, offset = space_and_address(c, i, i.operands[0])
-    count = _count(i)
-    words = to_rows(c, registers(c, i.operands[1], "f16"), transposed="trans" in i.parts)
-    access = c.access("store", space, 32, 4, offset)
-    c.b.access("store", "i1", access, address, *words, *row_guard(c, count))
+    fragments = registers(c, i.operands[1], "f16")
+    store_matrices(c, space, address, offset, fragments, transposed="trans" in i.parts)
 
 
 def movmatrix(c: Context, i: Instruction) -> None:
     """movmatrix.sync.aligned.m8n8.trans.b16: the transpose of one matrix."""
     _check_matrices(c, i)
-    value = c.src(i.operands[1], "i32")
-    upper = c.b.icmp("ne", lane_field(c, 2, 1), c.b.const("i32", 0))
-    halves = []
-    for e in (0, 1):
-        order = [(2 * (lane % 4) + e) * 4 + lane // 8 for lane in range(32)]
-        halves.append(half_word(c, permute(c, value, order), upper))
-    c.dst(i.operands[0], pack_halves(c, *halves))
+    c.dst(i.operands[0], transpose_matrix(c, c.src(i.operands[1], "i32")))

@@ -1,6 +1,7 @@
-"""Matrix products, and loads of matrices from shared memory.
+"""Matrix products; loads, stores and transposes of matrices in shared memory.
 
-Fragments are those of PTX's ``mma`` and ``ldmatrix``, register by register.
+Fragments are those of PTX's ``mma``, ``ldmatrix``, ``stmatrix`` and ``movmatrix``, register by
+register.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from placewise.executor.ir.matrix_lanes import Mma, register_bits
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.context import Context, Lowering
 from placewise.executor.lower_sass.memory.memory import address_of
-from placewise.executor.lowering.matrices import load_matrices, product
+from placewise.executor.lowering.matrices import (
+    load_matrices,
+    product,
+    store_matrices,
+    transpose_matrix,
+)
 from placewise.kernel.binary.sass import Instruction, Operand, Register
 
 _SHAPES = {
@@ -98,10 +104,35 @@ def load(c: Context, i: Instruction) -> None:
     c.write(target, *load_matrices(c, "shared", address, offset, count, transposed=transposed))
 
 
+def store(c: Context, i: Instruction) -> None:
+    """STSM: one, two or four matrices of 8 by 8 elements of 16 bits, transposed or not (.MT88)."""
+    c.without_effect("16")
+    transposed = c.one_of("M88", "MT88") == "MT88"
+    count = int(c.one_of("2", "4") or "1")
+    where, source = i.operands
+    with c.every_lane():
+        address, offset = address_of(c, where, "shared")
+        fragments = _fragment(c, source, "f16", count)
+    store_matrices(c, "shared", address, offset, fragments, transposed=transposed)
+
+
+def move(c: Context, i: Instruction) -> None:
+    """MOVM: the transpose of a matrix of 8 by 8 elements of 16 bits."""
+    c.without_effect("16")
+    if c.one_of("MT88") is None:
+        c.unsupported(i)
+    target, source = i.operands
+    with c.every_lane():
+        (fragment,) = _fragment(c, source, "f16", 1)
+    c.write(target, transpose_matrix(c, fragment))
+
+
 OPCODES: dict[str, Lowering] = {
     "HMMA": multiply,
     "IMMA": multiply,
     "DMMA": multiply,
     "LDSM": load,
+    "STSM": store,
+    "MOVM": move,
 }
 """Functions by opcode."""
