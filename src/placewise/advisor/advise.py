@@ -42,6 +42,7 @@ from placewise.advisor.finalists import (
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.at_once import meanwhile
 from placewise.advisor.forms.chunked_tiles import fastest_chunked, first_chunked
+from placewise.advisor.forms.padded_forms import padded_forms
 from placewise.advisor.forms.prove import prove
 from placewise.advisor.forms.timing import Timed, corrections_of, ratio_of_times, time_form
 from placewise.advisor.forms.undone_forms import with_undone
@@ -104,14 +105,15 @@ def advise(
     for the predicted ones and correct those of the other placements. ``demand`` says how probable
     and how large a gain must be to recommend a move; ``chooser`` who chooses it, in which case
     neither counts; ``profiling`` how much of the launch is traced; ``undo`` whether constant
-    and shared arrays of the source itself are tried in global memory; ``members`` whether pointers
-    in structs that the kernel gets by value count as arrays. ``clock`` is the SMs' in
-    MHz, ``"base"`` or ``"boost"``; None: not known. ``caches`` says what L2 holds at the start:
-    ``"cold"``, none of the launch's data, or ``"warm"``, what the same launch left. ``nvrtc``
-    replaces the case's own compiler. A warp that executes more than ``instruction_limit``
-    instructions is taken to be endless. ``workers`` processes try forms at the same time; more than
-    one are forked from this one, in which no other thread may be at work. ``progress`` is called
-    as ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
+    and shared arrays of the source itself are tried in global memory, and shared ones with longer
+    rows where banks conflict; ``members`` whether pointers in structs that the kernel gets by value
+    count as arrays. ``clock`` is the SMs' in MHz, ``"base"`` or ``"boost"``; None: not known.
+    ``caches`` says what L2 holds at the start: ``"cold"``, none of the launch's data, or
+    ``"warm"``, what the same launch left. ``nvrtc`` replaces the case's own compiler. A warp that
+    executes more than ``instruction_limit`` instructions is taken to be endless. ``workers``
+    processes try forms at the same time; more than one are forked from this one, in which no other
+    thread may be at work. ``progress`` is called as ``progress(step, done, total)``. Raises
+    PlacewiseError subclasses for bad input.
     """
     start = time.perf_counter()
     case = load_case(case)
@@ -158,8 +160,9 @@ def advise(
         chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
         if undo and finalists:
             present, undone = with_undone(prepared, present, progress)
-            chosen += range(len(options), len(options) + len(undone))
-            options += undone
+            own = undone + padded_forms(prepared, present, progress)
+            chosen += range(len(options), len(options) + len(own))
+            options += own
         best = recommended([options[at] for at in chosen], present, machine, demand)
     else:
         placements = chosen_placements(chooser, prepared)
@@ -349,10 +352,10 @@ def _verdict(
     demand: Demand,
 ) -> str:
     if recommended is not None:
-        moves = recommended.placement.describe(present.placement)
         return (
-            f"Move {moves}: predicted {gain_in_words(recommended)}. The rewritten kernel was "
-            "compiled and run on these inputs; its outputs are bit-identical."
+            f"{recommended.placement.in_words(present.placement)}: predicted "
+            f"{gain_in_words(recommended)}. The rewritten kernel was compiled and run on these "
+            "inputs; its outputs are bit-identical."
             f"{caution(recommended, present, machine)}"
         )
     if not options:

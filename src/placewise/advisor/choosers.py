@@ -98,10 +98,10 @@ def verdict_by(chooser: Chooser, chosen: list[Option], best: Option | None, pres
     """The chooser's answer in words, with its predicted gain."""
     name = _NAMES[chooser]
     if best is not None:
-        moves = best.placement.describe(present.placement)
+        moves = best.placement.in_words(present.placement)
         among = f" of {len(chosen) + 1} forms" if chooser is Chooser.OPTIMUM else ""
         return (
-            f"Move {moves}, the choice of {name}{among}: predicted {gain_in_words(best)}. The "
+            f"{moves}, the choice of {name}{among}: predicted {gain_in_words(best)}. The "
             "rewritten kernel was compiled and run on these inputs; its outputs are bit-identical."
         )
     if not chosen:

@@ -46,6 +46,12 @@ def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
         _undo_constant(draft, name, space)
     else:
         _undo_tile(draft, staged_tile(case, view, name), space)
+    return finished(draft, case, Placement.of({name: space}))
+
+
+def finished(draft: Draft, case: Case, placement: Placement) -> Rewritten:
+    """What the edits of ``draft`` make of ``case``, in which arrays of its source are placed by
+    ``placement``."""
     put_members_back(draft)
     edit_signature(draft)
     insert_notes(draft, "Placed by Placewise:")
@@ -53,7 +59,7 @@ def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
     kept = tuple(a for a in case.inputs.arguments if draft.arguments.get(a.name, a) is not None)
     inputs = replace(case.inputs, arguments=kept)
     return Rewritten(
-        placement=Placement.of({name: space}),
+        placement=placement,
         case=with_structs(replace(case, source=source, inputs=inputs), case),
         host=back_in_structs("\n".join(draft.host) + "\n", case),
         edits=tuple(back_in_structs(one, case) for one in draft.edits),

@@ -17,6 +17,9 @@ class Placement:
     buffers: int = 1
     """Tiles of such iterations that each array has: with 2, the block fetches one (by ``cp.async``)
     while it computes with the other."""
+    padded: tuple[str, ...] = ()
+    """Shared arrays of the source itself whose rows are longer, so that lanes that go along a
+    column meet in different banks."""
 
     @classmethod
     def of(cls, spaces: Mapping[str, str], chunk: int | None = None, buffers: int = 1) -> Placement:
@@ -62,4 +65,12 @@ class Placement:
         for array, _, space in self.moved(present):
             arrays.setdefault(space, []).append(array)
         moves = "; ".join(f"{', '.join(names)} → {space}" for space, names in arrays.items())
-        return f"{moves} ({self.tiles})" if self.tiles else moves
+        moves = f"{moves} ({self.tiles})" if self.tiles else moves
+        padded = f"longer rows of {', '.join(self.padded)}" if self.padded else ""
+        return "; ".join(filter(None, (moves, padded)))
+
+    def in_words(self, present: Placement) -> str:
+        """What to do to come from ``present`` to it, as the start of a sentence."""
+        if self.padded and not self.moved(present):
+            return f"Pad the rows of {', '.join(self.padded)} in shared memory"
+        return f"Move {self.describe(present)}"

@@ -20,8 +20,9 @@ from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.progress import Progress
+from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.undone import undo
-from placewise.space import Placement, Way
+from placewise.space import Way
 
 _MOST = 4
 """Arrays of a kernel that are tried."""
@@ -75,9 +76,17 @@ def with_undone(
 def _undone(array: str, prepared: Prepared, present: Option) -> Option | None:
     """The form with the source's own ``array`` in global memory; None where it cannot be written,
     proven or timed."""
-    machine = prepared.machine
     try:
-        rewritten = undo(prepared.case, prepared.view, array, global_space(machine))
+        rewritten = undo(prepared.case, prepared.view, array, global_space(prepared.machine))
+    except PlacewiseError:
+        return None
+    return own_form(rewritten, prepared, present)
+
+
+def own_form(rewritten: Rewritten, prepared: Prepared, present: Option) -> Option | None:
+    """A form that differs from the ``present`` one in arrays of the source itself; None where it
+    does not compile, computes something else or has no time."""
+    try:
         kernel = compile_case(rewritten.case)
     except PlacewiseError:
         return None
@@ -87,7 +96,10 @@ def _undone(array: str, prepared: Prepared, present: Option) -> Option | None:
     if not verification.identical or rerun is None:
         return None
     return Option(
-        placement=Placement((*present.placement.spaces, *rewritten.placement.spaces)),
+        placement=replace(
+            rewritten.placement,
+            spaces=(*present.placement.spaces, *rewritten.placement.spaces),
+        ),
         prediction=present.prediction,
         traffic=present.traffic,
         measured_ms=present.measured_ms,

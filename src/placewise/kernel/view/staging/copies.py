@@ -18,6 +18,7 @@ from placewise.kernel.source import ArrayUse, SourceView
 from placewise.kernel.view.indices.conditions import facts_at
 from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.symbolic import Poly
+from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.staging.fill import Affine, StagedValues, affine_of, filled_elements
 from placewise.kernel.view.staging.guards import guards_of, holds_at
@@ -95,21 +96,32 @@ def staged_tile(case: Case, view: SourceView, name: str) -> StagedTile:
         ) from None
 
 
+def own_array(case: Case, kernel: ParsedKernel, name: str) -> Node:
+    """The declaration of the shared array ``name`` in the kernel's body; raises UnsupportedError
+    where it has none of this name, or several."""
+    found = [n for n in kernel.body.walk() if is_shared(n) and n.name == name]
+    if len(found) != 1:
+        raise UnsupportedError(
+            f"kernel '{case.kernel}' has no shared array '{name}' of its own",
+            where=case.filename,
+            hint=f"its shared arrays: {', '.join(shared_arrays(kernel.body)) or 'none'}",
+        )
+    return found[0]
+
+
+def static_shape(declaration: Node) -> tuple[int, ...]:
+    """The dimensions of an array, as far as its type has numbers for them."""
+    return tuple(int(n) for n in _DIMENSIONS.findall(declaration.type))
+
+
 class _Staged:
     def __init__(self, case: Case, kernel: ParsedKernel, view: SourceView, name: str) -> None:
         self.case = case
         self.kernel = kernel
         self.text = kernel.text
         self.view = view
-        found = [n for n in kernel.body.walk() if is_shared(n) and n.name == name]
-        if len(found) != 1:
-            raise UnsupportedError(
-                f"kernel '{case.kernel}' has no shared array '{name}' of its own",
-                where=case.filename,
-                hint=f"its shared arrays: {', '.join(shared_arrays(kernel.body)) or 'none'}",
-            )
-        self.declaration = found[0]
-        self.shape = tuple(int(n) for n in _DIMENSIONS.findall(self.declaration.type))
+        self.declaration = own_array(case, kernel, name)
+        self.shape = static_shape(self.declaration)
 
     # One test for each reason why an array is no plain copy.
     def tile(self) -> StagedTile:
@@ -262,7 +274,7 @@ class _Staged:
         row that it names is then not the one it uses."""
         for access in accesses if len(self.shape) > 1 else ():
             try:
-                low, high = _span(values, access.children[1])
+                low, high = span_of(values, access.children[1])
             except Unbounded as error:
                 raise NotACopyError(f"a column of it has no bound: {error}", access) from None
             if low < 0 or high >= self.shape[1]:
@@ -281,7 +293,7 @@ class _Staged:
             spans = []
             for index, n in zip(indices_of(read), self.shape, strict=True):
                 try:
-                    low, high = _span(values, index)
+                    low, high = span_of(values, index)
                     spans.append(slice(max(low, 0), high + 1))
                 except Unbounded:
                     spans.append(slice(0, n))
@@ -332,7 +344,7 @@ def _branches(one: Node, other: Node) -> Node | None:
     return chosen if is_both else None
 
 
-def _span(values: StagedValues, index: Node) -> tuple[int, int]:
+def span_of(values: Values, index: Node) -> tuple[int, int]:
     """Least and greatest value of an index under the conditions around it; raises Unbounded."""
     value, facts = values.value(index), facts_at(index, values)
     low, high = values.bounder.lowest(value, facts), values.bounder.highest(value, facts)

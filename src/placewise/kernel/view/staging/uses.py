@@ -35,24 +35,39 @@ def stores_and_reads(
             continue
         if kernel.text[node.start : node.end].decode() != node.name:
             raise NotACopyError("used inside a macro", node)
-        access = _element_at(node, dimensions)
-        outer = access
-        while outer.parent is not None and outer.parent.kind in ("PAREN_EXPR", "MEMBER_REF_EXPR"):
-            outer = outer.parent
-        above = outer.parent
-        is_target = above is not None and _assigns(above) and above.children[0] is outer
-        if above is not None and is_target and outer.bare() is access:
-            stores.append(above)
-        elif (
-            above is not None and above.kind == "UNEXPOSED_EXPR" and (above.type_kind != "POINTER")
-        ):
-            reads.append(access)  # turned into a value
+        access = element_at(node, dimensions)
+        outer = _with_member(access)
+        if outer.parent is not None and outer.bare() is access and is_assigned(access):
+            stores.append(outer.parent)
+        elif is_read(access):
+            reads.append(access)
         else:
             raise NotACopyError("changed or passed on", node)
     return stores, reads
 
 
-def _element_at(name: Node, dimensions: int) -> Node:
+def _with_member(access: Node) -> Node:
+    """An access of an element, or of a member of it, with its parentheses."""
+    outer = access
+    while outer.parent is not None and outer.parent.kind in ("PAREN_EXPR", "MEMBER_REF_EXPR"):
+        outer = outer.parent
+    return outer
+
+
+def is_assigned(access: Node) -> bool:
+    """Whether an access of an element, or of a member of it, is assigned to by ``=``."""
+    outer = _with_member(access)
+    above = outer.parent
+    return above is not None and _assigns(above) and above.children[0] is outer
+
+
+def is_read(access: Node) -> bool:
+    """Whether an access of an element, or of a member of it, is turned into a value."""
+    above = _with_member(access).parent
+    return above is not None and above.kind == "UNEXPOSED_EXPR" and above.type_kind != "POINTER"
+
+
+def element_at(name: Node, dimensions: int) -> Node:
     """The access of one element around a mention of the tile's name."""
     access = name
     for _ in range(dimensions):

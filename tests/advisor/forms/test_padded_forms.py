@@ -1,0 +1,44 @@
+"""Advice on kernels whose own shared arrays have bank conflicts."""
+
+import numpy as np
+import pytest
+
+from placewise import advise, make_case
+
+SOURCE = """
+__global__ void transpose(const float *in, float *out, int n) {
+    __shared__ float tile[32][32];
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x; y = blockIdx.x * 32 + threadIdx.y;
+    out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+"""
+
+
+def transpose(source=SOURCE, n=1024):
+    arguments = [np.ones((n, n), np.float32), np.zeros((n, n), np.float32), np.int32(n)]
+    return make_case("transpose", source, arguments, block=(32, 32), grid=(n // 32, n // 32))
+
+
+@pytest.mark.slow
+def test_rows_of_a_transpose_are_padded():
+    found = advise(transpose(), "A100", finalists=1)
+    best = found.recommended
+    assert best is not None
+    assert best.placement.padded == ("tile",)
+    assert "float tile[32][32 + 1];" in best.rewritten.case.source
+    assert best.verification.identical
+    assert found.verdict.startswith("Pad the rows of tile in shared memory: predicted")
+    assert found.present.timed.conflicts
+    assert not best.timed.conflicts
+    (document,) = (o for o in found.to_dict()["options"] if o["padded_rows"])
+    assert document["padded_rows"] == ["tile"]
+    assert document["moves"] == []
+
+
+@pytest.mark.slow
+def test_rows_without_conflicts_stay():
+    found = advise(transpose(SOURCE.replace("[32][32]", "[32][33]")), "A100", finalists=1)
+    assert not any(o.placement.padded for o in found.options)
