@@ -125,7 +125,7 @@ class ChunkPlan:
             for one in loop.tiles:
                 key = one.array, one.part
                 tile, known = one.tile(iterations), found.get(key)
-                if tile is not None and (known is None or tile.bytes(1) > known.bytes(1)):
+                if tile is not None and (known is None or tile.held > known.held):
                     found[key] = tile
         return found
 

@@ -185,10 +185,15 @@ class Tile:
         """Elements from one row to the next in shared memory."""
         return self.width + self.padding
 
+    @property
+    def held(self) -> int:
+        """Elements that it takes in shared memory, those behind each row included."""
+        return self.rows * self.stride
+
     def bytes(self, element_bytes: int) -> int:
         """Shared memory that the tile takes, in whole groups of 16 bytes: the compiler may read
         that many at once."""
-        return -(-self.rows * self.stride * element_bytes // 16) * 16
+        return -(-self.held * element_bytes // 16) * 16
 
 
 @dataclass(frozen=True)

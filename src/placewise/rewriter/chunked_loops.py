@@ -228,9 +228,7 @@ def _chunked(
         lines.append("    __syncthreads();")
         lines += [f"    {line}" for line in _part(loop, iterations, flag, at, render)]
         lines += ["    __syncthreads();", "}"]
-        if not loop.variable_type:
-            lines.insert(0, render(*loop.init))
-        return f"\n{indent}".join(lines)
+        return f"\n{indent}".join([*_init(loop, flag, render), *lines])
 
     return make
 
@@ -274,9 +272,7 @@ def _overlapped(
             "    __syncthreads();",
             "}",
         ]
-        if not loop.variable_type:
-            lines.insert(0, render(*loop.init))
-        return f"\n{indent}".join(lines)
+        return f"\n{indent}".join([*_init(loop, flag, render), *lines])
 
     return make
 
@@ -319,6 +315,15 @@ def _part(loop: ChunkLoop, iterations: int, flag: str | None, at: str, render: R
         otherwise = "} else"
     rest = _in_braces(f"for ({start}; {condition}; {step})", [inner])
     return [*_in_braces(f"if ({is_whole})", whole)[:-1], *_in_braces(otherwise, rest)]
+
+
+def _init(loop: ChunkLoop, flag: str | None, render: Render) -> list[str]:
+    """The start of a loop whose variable is declared outside of it, for the threads that come by
+    it; none for other loops."""
+    if loop.variable_type:
+        return []
+    init = render(*loop.init)
+    return [f"if ({flag}) {init}" if flag else init]
 
 
 def _in_braces(head: str, lines: list[str]) -> list[str]:

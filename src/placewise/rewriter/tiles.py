@@ -96,15 +96,17 @@ def _may_be_used(source: str, name: str) -> bool:
 
 
 def rest_on(draft: Draft, tile: Tile) -> None:
-    """Make the kernel check the arguments that the tile's size depends on. Where the source has no
-    conditions that bound the tile, these are all whole numbers, those in structs among them."""
+    """Make the kernel check what the tile's size rests on. Where the source has no conditions that
+    bound the tile, that is all that may tell how long the array is: whole numbers, those in structs
+    among them, and the grid, which a tile of the whole array needs only where there are none."""
     numbers: dict[str, int] = {}
     for argument in draft.case.inputs.arguments:
         found = whole_numbers(argument).items()
         numbers |= {n: value for n, value in found if _may_be_used(draft.case.source, n)}
-    needed = tile.bound_to if tile.inside else {*numbers, *tile.bound_to}
-    grid = zip("xyz", draft.case.launch.grid, strict=True)
-    numbers |= {f"gridDim.{axis}": size for axis, size in grid}
+    grid = {f"gridDim.{a}": n for a, n in zip("xyz", draft.case.launch.grid, strict=True)}
+    lengths = {} if tile.inside else numbers if tile.whole and numbers else numbers | grid
+    needed = {*lengths, *tile.bound_to}
+    numbers |= grid
     draft.checks.update({name: numbers[name] for name in sorted(needed) if name in numbers})
 
 

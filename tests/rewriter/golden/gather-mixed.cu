@@ -1,7 +1,7 @@
 // Placed by Placewise:
 //   index: texture (tex1Dfetch)
 //   x: constant (x_const, filled by the host)
-//   table: shared (the whole array of 100 elements per block)
+//   table: shared (the whole array of 100 elements per block; the array has exactly 100)
 // Sizes hold for grid 4x1x1, block 64x1x1, n = 256.
 __constant__ double x_const[256];
 

@@ -122,7 +122,9 @@ def _place(
             draft.replace_access(place, flat_access(placed, place, offsets))
     what = "a copy" if tile.merge else "the whole array" if tile.whole else "a tile"
     shape = shape_text(tile)
-    draft.notes.append(f"{use.name}: {space.name} ({what} of {shape} elements per block)")
+    # Nothing in the kernel tells how long such an array is.
+    exactly = f"; the array has exactly {use.elements}" if tile.whole else ""
+    draft.notes.append(f"{use.name}: {space.name} ({what} of {shape} elements per block{exactly})")
     back = f", merged by {tile.merge}" if tile.merge else ", copied back" if use.written else ""
     draft.edits.append(
         f"{use.name}: {what} of {shape} elements per block in {name}{back}; "

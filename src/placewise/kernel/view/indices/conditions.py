@@ -76,6 +76,18 @@ def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -
         return False
 
 
+def is_exact(values: Values, comparison: Node) -> bool:
+    """Whether a comparison holds of the numbers themselves: unsigned ones must not have wrapped."""
+    node = comparison.bare()
+    if node.operator not in _NEGATED or not is_unsigned(unqualified(node.children[0].type)):
+        return True
+    bounder = values.bounder
+    try:
+        return not any((bounder.lowest(values.value(n)) < 0).any() for n in node.children)
+    except Unbounded:
+        return False
+
+
 def bound_of(fact: Poly, key: str) -> tuple[bool, Poly] | None:
     """``(is upper, bound)`` of the atom ``key`` from ``fact >= 0``; None if it says nothing."""
     atom = next((a for a in fact.atoms if a.key == key), None)
@@ -93,11 +105,12 @@ def bound_of(fact: Poly, key: str) -> tuple[bool, Poly] | None:
 
 
 def facts_at(node: Node, values: Values) -> Facts:
-    """Bounds of atoms from the conditions that hold where ``node`` is evaluated."""
+    """Bounds of atoms from the conditions that hold where ``node`` is evaluated. None in a kernel
+    with ``goto``, by which control may come there past any condition."""
     lower: dict[str, tuple[Poly, ...]] = {}
     upper: dict[str, tuple[Poly, ...]] = {}
     inequalities: list[Poly] = []
-    for condition, holds in conditions_at(node):
+    for condition, holds in () if values.jumps else conditions_at(node):
         for fact in facts_of(condition, holds, values.value, bounder=values.bounder):
             inequalities.append(fact)
             for atom in fact.atoms:
@@ -148,7 +161,14 @@ def _entered_elsewhere(block: Node) -> bool:
     """Whether control may enter a block after its start: at a case or a label."""
     if block.parent is not None and block.parent.kind == "SWITCH_STMT":
         return True
-    return any(s.kind in ("LABEL_STMT", "CASE_STMT", "DEFAULT_STMT") for s in block.children)
+    return any(map(_has_label, block.children))
+
+
+def _has_label(statement: Node) -> bool:
+    """Whether a statement has a label, or a case of a ``switch`` around it."""
+    if statement.kind in ("LABEL_STMT", "CASE_STMT", "DEFAULT_STMT"):
+        return True
+    return statement.kind != "SWITCH_STMT" and any(map(_has_label, statement.children))
 
 
 def leaves(statement: Node) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placewise.kernel.view.elements import is_unsigned, unqualified
 from placewise.kernel.view.indices.always import Always
-from placewise.kernel.view.indices.conditions import facts_at, facts_of
-from placewise.kernel.view.indices.interval import Unbounded
+from placewise.kernel.view.indices.conditions import facts_at, facts_of, is_exact
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.staging.fill import Affine, affine_of
@@ -32,7 +30,7 @@ def guards_of(
         for part in parts:
             facts = facts_of(part, holds, values.value, bounder=values.bounder)
             guards = [affine_of(fact, at) for fact in facts]
-            if not guards or not _is_exact(values, part):
+            if not guards or not is_exact(values, part):
                 return None
             for guard in guards:
                 if guard is None:
@@ -50,17 +48,6 @@ def _comparisons(condition: Node, holds: bool) -> list[Node] | None:
         parts = [_comparisons(c, holds) for c in node.children]
         return None if None in parts else [n for p in parts if p is not None for n in p]
     return [node] if node.operator in _COMPARED else None
-
-
-def _is_exact(values: Values, comparison: Node) -> bool:
-    """Whether a comparison holds of the numbers themselves: unsigned ones must not have wrapped."""
-    left, right = comparison.children
-    if not is_unsigned(unqualified(left.type)):
-        return True
-    try:
-        return not any((values.bounder.lowest(values.value(n)) < 0).any() for n in (left, right))
-    except Unbounded:
-        return False
 
 
 def holds_at(values: Values, guard: Affine, indices: Sequence[Node]) -> bool:

@@ -17,15 +17,22 @@ from placewise.kernel.view.indices.split import all_in_columns
 from placewise.kernel.view.indices.symbolic import Poly, ranged, uniform
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Access, Uses
-from placewise.kernel.view.tiles.loop_guards import Unreachable, leaves_loop, loop_guards
+from placewise.kernel.view.tiles.loop_guards import (
+    Unreachable,
+    leaves_loop,
+    loop_guards,
+    reads_memory,
+)
 from placewise.kernel.view.tiles.tile import for_this_launch, has_remainder, index_of, tiles_of
 from placewise.kernel.view.tiles.tile_axes import AROUND, CHUNK, FIRST_OF, GRID
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
+from placewise.kernel.view.written_out.pointer_roots import changes
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are tried."""
+_SCOPES = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "SWITCH_STMT"})
 _MOST_LOOPS = 32
 """Most loops of a kernel that are looked at."""
 _MOST_APART = 8
@@ -130,13 +137,25 @@ def _counted(node: Node, values: Values, taken: set[str]) -> _Loop | None:
 
 
 def _is_plain(count: Count) -> bool:
-    """Whether the header is one start, a condition and one step, all in the file itself."""
+    """Whether the header is one start, a condition and one step, all in the file itself, of which
+    the step does nothing but count."""
     start, condition, step = count.parts.start, count.parts.condition, count.parts.step
-    if start is None or condition is None or step is None or step.operator == ",":
+    if start is None or condition is None or step is None or not _only_counts(count, step):
         return False
     if start.kind == "DECL_STMT" and len(start.children) != 1:
         return False
+    if any(changes(n) for n in condition.walk()):
+        return False
     return all(n.start >= 0 and n.end > n.start for n in (start, condition, step))
+
+
+def _only_counts(count: Count, step: Node) -> bool:
+    """Whether a step changes the loop's variable and nothing else. Whole chunks add to the variable
+    without it."""
+    node = step.bare()
+    if not node.children or node.children[0].bare().target != count.variable:
+        return False
+    return not any(reads_memory(c) for c in node.children[1:])
 
 
 def _conjuncts(condition: Node) -> int:
@@ -285,6 +304,8 @@ def _in_chunk(loop: _Loop, loops: Mapping[Node, _Loop], values: Values, iteratio
         around = loops.get(outer)
         if around is None:
             raise Unbounded("a loop around it has bounds that differ between threads")
+        if _is_hidden(around, loop.node):
+            raise Unbounded(f"'{around.count.name}' has another meaning there")
         key = f"{AROUND}{around.first_name}"
         numbers[key] = _sampled(around, values.bounder, 1, axis)
         given[outer] = uniform(key, around.count.name)
@@ -297,6 +318,19 @@ def _in_chunk(loop: _Loop, loops: Mapping[Node, _Loop], values: Values, iteratio
     limits = tuple(p - Poly.constant(1) for p in loop.ends)
     given[loop.node] = ranged(f"chunk {loop.first_name}", (first,), (last, *limits))
     return Values(values.kernel, Bounder(numbers), given)
+
+
+def _is_hidden(around: _Loop, node: Node) -> bool:
+    """Whether another variable of the same name as that of a loop around ``node`` is declared in
+    between: a tile's texts name the loop's."""
+    scopes = set(node.above()) | {node}
+    for other in around.node.walk():
+        is_twin = other.kind == "VAR_DECL" and other.name == around.count.name
+        if is_twin and other.id != around.count.variable:
+            scope = next((a for a in other.above() if a.kind in _SCOPES), None)
+            if scope in scopes:
+                return True
+    return False
 
 
 def _sampled(loop: _Loop, bounder: Bounder, iterations: int, axis: int) -> Numbers:
@@ -359,12 +393,13 @@ def _loop(
     if start is None or condition is None or step is None:
         return None
     body_end = statement_end(parts.body, text)
-    semicolon = text.find(b";", start.end - 1)
+    declared = start.kind == "DECL_STMT"
+    start_end = start.end - 1 if declared else expression_end(text, start.start, b";")
+    semicolon = -1 if start_end is None else text.find(b";", start_end)
     condition_end = expression_end(text, condition.start, b";")
     step_end = expression_end(text, step.start, b")")
     if body_end is None or semicolon < 0 or condition_end is None or step_end is None:
         return None
-    declared = start.kind == "DECL_STMT"
     variable = start.children[0] if declared else start
     pragma = _PRAGMA.search(text[: node.start])
     begin = node.start

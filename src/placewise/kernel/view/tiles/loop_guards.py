@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from placewise.kernel.chunks import Guard, GuardKind
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
+from placewise.kernel.view.written_out.pointer_roots import changes
 
 _JUMPS = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
@@ -115,6 +116,8 @@ class _Walk:
             if any(n.kind in _JUMPS for n in _own_jumps(node)):
                 raise Unreachable(f"the loop around it is left early (line {node.line})")
             loop_body = node.children[-1]
+            if under is not None and not _counts_alone(node):
+                raise Unreachable(f"the head of the loop around it does more (line {node.line})")
             if not self._may_be_written_to(loop_body):
                 raise Unreachable(f"the loop around it has no braces (line {node.line})")
             inner = loop_body.children if loop_body.kind == "COMPOUND_STMT" else [loop_body]
@@ -155,7 +158,7 @@ class _Walk:
             return
         for child in node.children:
             initial = [c for c in child.children if not c.kind.endswith(("_ATTR", "_REF"))]
-            if child.kind != "VAR_DECL" or not initial or not _reads(initial[-1]):
+            if child.kind != "VAR_DECL" or not initial or not reads_memory(initial[-1]):
                 continue
             value = initial[-1]
             if value.bare().kind == "LAMBDA_EXPR" and not _captures_by_reading(value.bare()):
@@ -177,9 +180,27 @@ class _Walk:
         return end
 
 
+def _counts_alone(loop: Node) -> bool:
+    """Whether the head of a ``for`` only declares a variable, compares and steps, so that threads
+    which skip its body may go through it."""
+    *head, _ = loop.children
+    if not head or head[0].kind != "DECL_STMT":
+        return False
+    own = {d.id for d in head[0].children}
+    initial = (c for d in head[0].children for c in d.children)
+    if any(reads_memory(c) for c in initial):
+        return False
+    for part in head[1:]:
+        node = part.bare()
+        is_step = changes(node) and node.children[0].bare().target in own
+        if any(reads_memory(c) for c in (node.children[1:] if is_step else (node,))):
+            return False
+    return True
+
+
 def _captures_by_reading(function: Node) -> bool:
     """Whether making a lambda reads memory, as ``[v = a[i]]`` does."""
-    return any(_reads(c) for c in function.children if c.kind != "COMPOUND_STMT")
+    return any(reads_memory(c) for c in function.children if c.kind != "COMPOUND_STMT")
 
 
 def _is_early_return(node: Node) -> bool:
@@ -213,7 +234,7 @@ def _own_jumps(loop: Node) -> list[Node]:
     return found
 
 
-def _reads(node: Node) -> bool:
+def reads_memory(node: Node) -> bool:
     """Whether an expression may read memory, or do more than compute."""
     addressed = {n.children[0].bare() for n in node.walk() if _takes_address(n)}
     return any(

@@ -22,13 +22,14 @@ from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Access
 from placewise.kernel.view.tiles.tile_axes import (
+    GRID,
     Index,
     axis_of,
     follows_lanes,
     has_wide_index,
-    is_written_whole,
     named_dependence,
 )
+from placewise.kernel.view.tiles.written_whole import is_written_whole
 
 WHOLE_BYTES = 227 * 1024
 """Largest array taken as a whole: shared memory of a block on compute capability 9.0 and 10.0, the
@@ -38,8 +39,8 @@ _BLOCKS = 1 << 24
 """Blocks up to which tiles are compared one by one to see whether they are disjoint."""
 _INT = 1 << 31
 """Indices in emitted code are of type int."""
-_WHOLE_INDEX = re.compile(rb"\bblockIdx\b(?!\s*\.)")
-"""The block's index as a whole, all of its dimensions at once."""
+_WHOLE_INDEX = re.compile(rb"\bblockIdx\b(?!\s*\.)|\bcooperative_groups\b|\basm\b")
+"""The block's index as a whole, all of its dimensions at once, or by other names."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,9 @@ def _smallest(
         tiles = tiles_of(values, indices, elements, launch)
     except Unbounded as unbounded:
         if whole is not None and (whole.disjoint or not written or merge):
-            return TileResult(replace(whole, merge=merge), None)
+            # Nothing tells which elements a block writes, so there must be no other block.
+            alone = GRID if written and not merge else ()
+            return TileResult(replace(whole, merge=merge, bound_to=alone), None)
         lines = ", ".join(str(line) for line in sorted({a.place.line for a in accesses})[:3])
         what = f"the index has no bound per block (line {lines}): {unbounded}"
         return TileResult(None, what)

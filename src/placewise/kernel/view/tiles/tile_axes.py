@@ -1,22 +1,18 @@
-"""Rows and columns of a tile: what the source's own conditions leave of them, what their number
-rests on, and whether the kernel writes all of them.
+"""Rows and columns of a tile: what the source's own conditions leave of them, and what their number
+rests on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
-from placewise.kernel.launch import Launch
 from placewise.kernel.source import Extent
-from placewise.kernel.view.indices.conditions import conditions_at, facts_of
 from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, keys_of
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly
-from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Access
-from placewise.kernel.view.tree.node import Node
 
 
 @dataclass(frozen=True)
@@ -221,48 +217,3 @@ def follows_lanes(poly: Poly) -> bool:
 def has_wide_index(indices: Sequence[Index]) -> bool:
     """Whether an index of the source is computed in 64 bits."""
     return any(t.node.size > 4 for i in indices for t in i.access.terms)
-
-
-def is_written_whole(
-    values: Values, indices: Sequence[Index], launch: Launch,
-    coordinates: Callable[[Index], tuple[Poly, ...]],
-) -> bool:  # fmt: skip
-    """Whether one store writes each element of the tile that its conditions leave, by one thread.
-
-    So it is where each coordinate steps by 1 with a thread index of its own, every thread index
-    that the block has is among them, and each condition bounds one coordinate alone.
-    """
-    if len(indices) != 1 or indices[0].access.place.kind != "store":
-        return False
-    (index,) = indices
-    found = coordinates(index)
-    axes: list[str] = []
-    for poly in found:
-        varying = [a for a in poly.atoms if not a.uniform]
-        if len(varying) != 1 or not varying[0].key.startswith("threadIdx."):
-            return False
-        split = poly.split(varying[0])
-        if split is None or split[0].value != 1:
-            return False
-        axes.append(varying[0].key)
-    used = {f"threadIdx.{name}" for name, size in zip("xyz", launch.block, strict=True) if size > 1}
-    if len(set(axes)) < len(axes) or not used <= set(axes):
-        return False
-    for condition, holds in conditions_at(index.access.node):
-        facts = facts_of(condition, holds, values.value, bounder=values.bounder)
-        if len(facts) != _comparisons(condition):
-            return False
-        if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
-            return False
-    return not any(n.kind in _LOOPS for n in index.access.node.above())
-
-
-_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "LAMBDA_EXPR", "SWITCH_STMT"})
-
-
-def _comparisons(condition: Node) -> int:
-    """Number of leaves of a condition made of ``&&`` and ``||``."""
-    node = condition.bare()
-    if node.kind == "BINARY_OPERATOR" and node.operator in ("&&", "||"):
-        return sum(_comparisons(c) for c in node.children)
-    return 1

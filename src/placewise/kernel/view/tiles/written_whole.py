@@ -1,0 +1,89 @@
+"""Whether a kernel writes all that a tile leaves to it, so that nothing needs to be filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from placewise.kernel.launch import Launch
+from placewise.kernel.view.indices.conditions import conditions_at, facts_of, is_exact, leaves
+from placewise.kernel.view.indices.symbolic import Poly
+from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.tiles.loop_guards import returns_inside
+from placewise.kernel.view.tiles.tile_axes import Index
+from placewise.kernel.view.tree.node import Node
+
+_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "LAMBDA_EXPR", "SWITCH_STMT"})
+
+
+def is_written_whole(
+    values: Values, indices: Sequence[Index], launch: Launch,
+    coordinates: Callable[[Index], tuple[Poly, ...]],
+) -> bool:  # fmt: skip
+    """Whether one store writes each element of the tile that its conditions leave, by one thread.
+
+    So it is where each coordinate steps by 1 with a thread index of its own, every thread index
+    that the block has is among them, and each condition bounds one coordinate alone.
+    """
+    if len(indices) != 1 or indices[0].access.place.kind != "store" or values.jumps:
+        return False
+    (index,) = indices
+    if not _is_stored_whole(index.access.node) or _may_leave_before(index.access.node):
+        return False
+    found = coordinates(index)
+    axes: list[str] = []
+    for poly in found:
+        varying = [a for a in poly.atoms if not a.uniform]
+        if len(varying) != 1 or not varying[0].key.startswith("threadIdx."):
+            return False
+        split = poly.split(varying[0])
+        if split is None or split[0].value != 1:
+            return False
+        axes.append(varying[0].key)
+    used = {f"threadIdx.{name}" for name, size in zip("xyz", launch.block, strict=True) if size > 1}
+    if len(set(axes)) < len(axes) or not used <= set(axes):
+        return False
+    for condition, holds in conditions_at(index.access.node):
+        facts = facts_of(condition, holds, values.value, bounder=values.bounder)
+        compared = _comparisons(condition)
+        if len(facts) != len(compared) or not all(is_exact(values, c) for c in compared):
+            return False
+        if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
+            return False
+    return not any(n.kind in _LOOPS for n in index.access.node.above())
+
+
+def _is_stored_whole(access: Node) -> bool:
+    """Whether an access is assigned to as it stands, not a member or a part of it."""
+    outer = access
+    while outer.parent is not None and outer.parent.kind == "PAREN_EXPR":
+        outer = outer.parent
+    above = outer.parent
+    if above is None or above.children[0] is not outer:
+        return False
+    return above.operator == "=" or (above.kind == "CALL_EXPR" and above.name == "operator=")
+
+
+def _may_leave_before(access: Node) -> bool:
+    """Whether a thread may leave the kernel before an access in another way than by the early
+    returns among its conditions."""
+    inner = access
+    for outer in access.above():
+        if outer.kind == "COMPOUND_STMT":
+            for statement in outer.children:
+                if statement is inner:
+                    break
+                is_condition = statement.kind == "IF_STMT" and len(statement.children) == 2
+                if is_condition and leaves(statement.children[1]):
+                    continue
+                if returns_inside(statement):
+                    return True
+        inner = outer
+    return False
+
+
+def _comparisons(condition: Node) -> list[Node]:
+    """The leaves of a condition made of ``&&`` and ``||``."""
+    node = condition.bare()
+    if node.kind == "BINARY_OPERATOR" and node.operator in ("&&", "||"):
+        return [leaf for c in node.children for leaf in _comparisons(c)]
+    return [node]

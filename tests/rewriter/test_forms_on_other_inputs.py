@@ -1,0 +1,173 @@
+"""Forms of kernels that leave, store and count in unusual ways, on inputs no proof has seen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placewise.advisor import prepare
+from placewise.errors import ExecutionError, UnsupportedError
+from placewise.executor import execute
+from placewise.executor.check import Checker
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.machine import load_machine
+from placewise.rewriter import rewrite
+from placewise.space import Placement
+
+A100 = load_machine("A100")
+HEAD = """
+struct __align__(8) Two { float x, y; };
+__global__ void k(const float *a, const float *w, const int *at, float *out, Two *two, int n, int m)
+{ int i = blockIdx.x * blockDim.x + threadIdx.x; float s = 0; """
+
+
+def case(body: str, seed: int, n: int = 90, m: int = 24, blocks: int = 3):
+    rng = np.random.default_rng(seed)
+    arguments = [
+        rng.integers(-4, 8, n + 8).astype("f4"), rng.integers(-4, 8, 4 * m + 64).astype("f4"),
+        rng.permutation(n).astype("i4"), rng.integers(50, 99, n).astype("f4"),
+        rng.integers(50, 99, 2 * n).astype("f4").reshape(n, 2), np.int32(n), np.int32(m),
+    ]  # fmt: skip
+    one = make_case("k", HEAD + body + " }", arguments, block=32, grid=blocks, arch="sm_80")
+    return named_case(replace(one, options=replace(one.options, flags=("--fmad=false",))))
+
+
+def outcome(body: str, array: str, chunk: int | None = None, **other) -> str:
+    """What a form written for one input does on another one: "same", "other" or "unclean"; "trap"
+    where it refuses that input, "refused" where there is no such form."""
+    first = case(body, 1)
+    try:
+        prepared = prepare(first, A100)
+        legality = prepared.legality
+        if chunk is not None:
+            listed = [p for p in legality.chunked if p.chunk == chunk and p[array] == "shared"]
+            if not listed:
+                return "refused"
+            placement = listed[0].moved_part(legality.present)
+        else:
+            placement = Placement.of({array: "shared"})
+        written = rewrite(prepared.case, placement, A100, prepared.view).case
+    except UnsupportedError:
+        return "refused"
+    second = case(body, 2, **other)
+    expected = execute(compile_case(second), second.launch, second.inputs)
+    form = replace(written, inputs=second.inputs, launch=second.launch)
+    checker = Checker()
+    try:
+        found = execute(compile_case(form), form.launch, form.inputs, check=checker)
+    except ExecutionError as error:
+        return "trap" if "trap" in str(error) else str(error)
+    if not checker.clean:
+        return f"unclean: {checker.findings[0].message}"
+    same = all(np.array_equal(value, found.output(name)) for name, value in expected.outputs)
+    return "same" if same else "other"
+
+
+STORES = {
+    "of one member": ("if (i < n) two[i].x = a[i];", "two"),
+    "behind a return under two conditions": (
+        "if (i >= n) return; if (a[i] < 2) { float q = a[i]; if (q < 0) return; } out[i] = a[i];",
+        "out",
+    ),
+    "behind a return with an else": (
+        "if (i >= n) return; if (a[i] < 0) return; else s = a[i]; out[i] = s;", "out",
+    ),
+    "behind a return in a loop": (
+        "if (i >= n) return; for (int j = 0; j < m; j++) if (w[j] > a[i] + 7) return; out[i] = 1;",
+        "out",
+    ),
+    "behind a return in a switch": (
+        "if (i >= n) return; switch (i % 3) { case 0: return; default:; } out[i] = 1;", "out",
+    ),
+    "behind a return with a variable": (
+        "if (i >= n) return; if (int z = i % 3) return; out[i] = 1;", "out",
+    ),
+    "past a goto": ("if (i < n) { if (a[i] < 0) goto end; out[i] = 1; } end:;", "out"),
+    "in a window of unsigned numbers": (
+        "unsigned u = i, r = 3; if (u - r < n - 2 * r) out[u] = a[u - r] + a[u + r];", "out",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STORES)
+def test_elements_that_are_not_stored_stay(what):
+    body, array = STORES[what]
+    assert outcome(body, array) == "same"
+
+
+def test_plain_stores_fill_their_tile_themselves():
+    prepared = prepare(case("if (i >= n) return; out[i] = a[i];", 1), A100)
+    moved = Placement.of({"out": "shared"})
+    written = rewrite(prepared.case, moved, A100, prepared.view).case.source
+    assert "out[out_begin" not in written.partition("out_tile[")[0]
+    assert outcome("if (i >= n) return; out[i] = a[i];", "out", n=70, blocks=5) == "same"
+
+
+def test_a_scattered_store_of_one_block_is_for_one_block():
+    body = "if (i < n) out[at[i]] = a[i];"
+    first = case(body, 1, n=30, blocks=1)
+    prepared = prepare(first, A100)
+    moved = Placement.of({"out": "shared"})
+    written = rewrite(prepared.case, moved, A100, prepared.view).case
+    assert "gridDim.x != 1" in written.source
+    assert "exactly 30" in written.source
+
+
+def test_a_length_that_only_the_grid_tells_is_for_that_grid():
+    body = "if (a[i] > 0) s = a[i] + a[i + 1]; out[i] = s;"
+    plain = HEAD.replace(", int n, int m", "")
+    made = case(body, 1, n=96)
+    first, *others = made.inputs.arguments[:-2]
+    short = first.data[:96].copy()
+    short[-1] = -1
+    one = replace(made, source=plain + body + " }")
+    arguments = (replace(first, data=short), *others)
+    one = replace(one, inputs=replace(one.inputs, arguments=arguments))
+    prepared = prepare(one, A100)
+    moved = Placement.of({"a": "shared"})
+    written = rewrite(prepared.case, moved, A100, prepared.view).case
+    assert "gridDim.x != 3" in written.source
+
+
+LOOPS = {
+    "two loops with tiles of other lengths": (
+        "for (int k = 0; k < m; k++) s += w[k];"
+        "for (int k = 1; k < m - 1; k++) s += w[k - 1] * w[k + 1]; if (i < n) out[i] = s;",
+        "same",
+    ),
+    "a variable from outside, under a condition": (
+        "int k = 77; if (i % 3 == 0) { for (k = 0; k < m; k++) s += w[k] * 2; }"
+        "if (i < n) out[i] = s + k;",
+        "same",
+    ),
+    "a step that changes another variable": (
+        "int t = 0; for (int k = 0; k < m; t += 2 * k++) s += w[k]; if (i < n) out[i] = s + t;",
+        "refused",
+    ),
+    "a step of an outer loop that stores": (
+        "if (i < n) { for (int j = 0; j < 3; out[i] = s + j++)"
+        " { for (int k = 0; k < m; k++) s += w[k]; } }",
+        "refused",
+    ),
+    "an outer variable that another one hides": (
+        "for (int j = 0; j < 3; j++) { int b = j * 8; { int j = 50;"
+        " for (int k = 0; k < m; k++) s += w[b + k] * j; } } if (i < n) out[i] = s;",
+        "refused",
+    ),
+    "a comment in the head": (
+        "int k; for (k = 0 /* a; b */; k < m; k++) s += w[k]; if (i < n) out[i] = s + k;",
+        "same",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LOOPS)
+def test_loops_in_chunks(what):
+    body, expected = LOOPS[what]
+    assert outcome(body, "w", 4, m=31, n=80) == expected
+
+
+def test_conditions_that_a_goto_passes_say_nothing():
+    body = "if (i < 5) goto in; if (i >= 40) return; { in: s = w[i]; } if (i < n) out[i] = s;"
+    assert outcome(body, "w") in ("refused", "same")
