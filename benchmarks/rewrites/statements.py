@@ -17,6 +17,8 @@ def loop(draw: Draw) -> Statement:
     """A loop over the columns in one of many forms."""
     k = draw.local("k") if draw.chance(0.5) else "k"
     body = [draw.update(k) for _ in range(draw.pick((1, 1, 2, 3)))]
+    table = draw.array("table")
+    t, member = table.name, table.element.member
     heads: list[Callable[[], list[str]]] = [
         lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)", body),
         lambda: _braced(f"for (int {k} = 0; {k} < m; ++{k})", body),
@@ -57,6 +59,18 @@ def loop(draw: Draw) -> Statement:
         lambda: [f"int {k} = 0;", f"do {body[0]} while (++{k} < m);"],
         lambda: [f"for (int {k}z = 0; {k}z < m; {k}z += 4) {{ int {k} = {k}z;",
                  f"    do {body[0]} while (++{k} < {k}z + 4 && {k} < m); }}"],
+        lambda: [f"int {k} = 5;", *_braced("if (i % 3 == 0)",
+                 _braced(f"for ({k} = 0; {k} < m; {k}++)", body)), f"s += {k};"],
+        lambda: _braced(f"for (int {k} = 0; {t}[{k}]{member} < 6 && {k} < m; {k}++)", body),
+        lambda: _braced(f"for (int {k} = 0; {k} < m; s += {k}++)", body),
+        lambda: _braced(f"for (int {k} = -1; {k} < (unsigned)m; {k}++)", body),
+        lambda: [f"for (int {k} = 0; {k} < m; {k}++) s += {t}[{k}]{member};",
+                 f"for (int {k} = 1; {k} < m - 1; {k}++)",
+                 f"    s += {t}[{k} - 1]{member} - {t}[{k} + 1]{member};"],
+        lambda: _braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)",
+                        [f"const int at = {k}z * 8;", *_braced("", [f"int {k}z = 50;",
+                         f"for (int {k} = 0; {k} < m; {k}++)",
+                         f"    s += {t}[at + {k}]{member} + {k}z;"])]),
     ]  # fmt: skip
     # The plain loop, which chunks are made of, comes more often.
     return draw.statement(heads[0]() if draw.chance(0.35) else draw.pick(heads)())
@@ -120,6 +134,8 @@ def guarded(draw: Draw) -> Statement:
         [f"if (i + 1 < n && {name}[i + 1]{member} > 0) s += 1;"],
         [f"int {u} = i;", f"if ({u} > 4) {u} -= 5;", f"s += {name}[{u}]{member};"],
         [f"const int {u} = ((i - 2) % n + n) % n;", f"s += {name}[{u}]{member};"],
+        [f"const unsigned {u} = i;",
+         f"if ({u} - 2 < (unsigned)n - 4) s += {name}[{u} - 2]{member} + {name}[{u} + 2]{member};"],
     ]  # fmt: skip
     return draw.statement(draw.pick(forms))
 
@@ -184,7 +200,13 @@ def leave(draw: Draw) -> Statement:
         [f"if ({draw.value()} > 6) {word};"],
         [f"if (i == 5) {{ s += 1; {word}; }}"],
         [f"if ((i & 7) == 7 && s > 2) {word};"],
+        [f"if ({draw.value()} > 4) {{ s += 1; if ({draw.value()} > 6) {word}; }}"],
+        [f"if ({draw.value()} > 6) {word}; else s += 2;"],
+        [f"if (int odd = (i % 5) / 4) {word};"],
     ]
+    if word == "return":
+        forms.append([f"for (int z = 0; z < 3; z++) if ({draw.value()} + z > 8) return;"])
+        forms.append(["switch (i % 5) { case 4: return; default:; }"])
     return draw.statement(draw.pick(forms))
 
 
@@ -289,6 +311,9 @@ def odd(draw: Draw) -> Statement:
         [f"s += (i + {name})[0]{member};"],
         [f"s += i[{name}]{member};"] if not member else [f"s += (*({name} + i)){member};"],
         [f"unsigned char {z} = i;", f"s += {name}[{z} % n]{member};"],
+        [f"int {z} = i;", f"int &{z}r = {z};", f"{z}r += 3;", f"s += {name}[{z} % n]{member};"],
+        [f"int {z} = i;", f"const auto {z}a = {name}[{z}++ % n], {z}b = {name}[{z} % n];",
+         f"s += {z}a{member} + {z}b{member};"],
         [f"short {z} = (short)(i * 7);", f"s += {name}[(unsigned short){z} % n]{member};"],
         [f"#if __CUDA_ARCH__ >= 300\n    s += {name}[i]{member};\n#else\n    s -= {name}[0]"
          f"{member};\n#endif"],
