@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise.advisor import prepare
-from placewise.errors import ExecutionError, UnsupportedError
+from placewise.errors import UnsupportedError
 from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
@@ -54,12 +54,10 @@ def outcome(body: str, array: str, chunk: int | None = None, **other) -> str:
     expected = execute(compile_case(second), second.launch, second.inputs)
     form = replace(written, inputs=second.inputs, launch=second.launch)
     checker = Checker()
-    try:
-        found = execute(compile_case(form), form.launch, form.inputs, check=checker)
-    except ExecutionError as error:
-        return "trap" if "trap" in str(error) else str(error)
+    found = execute(compile_case(form), form.launch, form.inputs, check=checker)
     if not checker.clean:
-        return f"unclean: {checker.findings[0].message}"
+        message = checker.findings[0].message
+        return "trap" if "trapped" in message else f"unclean: {message}"
     same = all(np.array_equal(value, found.output(name)) for name, value in expected.outputs)
     return "same" if same else "other"
 
@@ -171,3 +169,85 @@ def test_loops_in_chunks(what):
 def test_conditions_that_a_goto_passes_say_nothing():
     body = "if (i < 5) goto in; if (i >= 40) return; { in: s = w[i]; } if (i < n) out[i] = s;"
     assert outcome(body, "w") in ("refused", "same")
+
+
+CHANGED = {
+    "by assembly": 'int j = threadIdx.x; asm("add.s32 %0, %0, 5;" : "+r"(j)); s = w[j];',
+    "chosen by a condition": "int j = threadIdx.x, q = 1; ((i & 1) ? j : q) = 40; s = w[j] + q;",
+    "by a reference to one of two": (
+        "int j = threadIdx.x, q = 1; int &r = (i & 1) ? j : q; r = 40; s = w[j] + q;"
+    ),
+    "by a reference in braces": "int j = threadIdx.x; int &r{j}; r += 20; s = w[j];",
+    "by a struct of a reference": (
+        "struct R { int &x; }; int j = threadIdx.x; R r{j}; r.x += 20; s = w[j];"
+    ),
+    "by a constructor": (
+        "struct R { int &x; __device__ R(int &y) : x(y) { x += 20; } };"
+        "int j = threadIdx.x; R r(j); s = w[j];"
+    ),
+    "by a lambda's own name for it": (
+        "int j = threadIdx.x; auto f = [&z = j]() { z += 20; }; f(); s = w[j];"
+    ),
+    "after its reference was made": ("int j = 0; int &r = j; j = threadIdx.x; r += 20; s = w[j];"),
+    "after its address was taken": ("int j = 0; int *r = &j; j = threadIdx.x; *r += 20; s = w[j];"),
+    "in the declaration before": "int j = threadIdx.x; float x = w[j++], y = w[j]; s = x + 2 * y;",
+    "by the condition of its loop": (
+        "int k; for (k = 0; w[k] < a[0] + 9 && k < 7; k++) s += 1; s += k;"
+    ),
+    "by the step of its loop": "for (int k = 0; k < 8; k++, s += w[k]) s += 1;",
+    "to less than nothing, then widened": ("s = w[min((long long)(unsigned)(i - 4), 60LL)];"),
+    "to less than nothing, then chosen": (
+        "long long j = (unsigned)i - 4u; if (j > 60) j = 60; s = w[j];"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CHANGED)
+def test_tiles_hold_indices_that_change(how):
+    body = f"{CHANGED[how]} if (i < n) out[i] = s;"
+    assert outcome(body, "w") in ("same", "refused")
+
+
+CONDITIONS = {
+    "an unsigned limit of a start below zero": "for (int k = -3; k < u; k++) s += w[k + 3];",
+    "a difference of unsigned numbers": "for (unsigned k = 0; k - 2u < 5u; k++) s += w[k];",
+    "a multiple of the variable": "for (int k = -9; 2 * k < m - 30; k++) s += w[k + 9];",
+}
+
+
+@pytest.mark.parametrize("what", CONDITIONS)
+def test_whole_chunks_need_a_condition_that_holds_up_to_its_limit(what):
+    body = f"unsigned u = m; {CONDITIONS[what]} if (i < n) out[i] = s;"
+    assert outcome(body, "w", 4) == "refused"
+
+
+INDICES = {
+    "a struct": "int2 q; q.x = i; q.y = 0; const int to = q.x * 16 + (m & 3); q.x = 0; s = w[to];",
+    "an array": "int q[2] = {i & 3, 0}; const int to = q[0] * 16 + (m & 3); q[0] = 0; s = w[to];",
+    "the head of a loop": ("for (int k = i & 3, b = k * 16 + (m & 3); k < 4; k++) s += w[b];"),
+}
+
+
+@pytest.mark.parametrize("what", INDICES)
+def test_rows_and_columns_are_those_of_the_index_when_it_was_made(what):
+    made = case(f"{INDICES[what]} if (i < n) out[i] = s;", 1, n=4, blocks=1)
+    prepared = prepare(made, A100)
+    assert "texture2d" not in prepared.legality.spaces("w")
+
+
+def test_atomics_that_steer_a_loop_are_not_merged():
+    body = "for (int t = 0; t < 9 && atomicSub(&bins[i & 3], 1) > 0; t++) s += 2; out[i] = s;"
+    source = "__global__ void k(int *bins, float *out) { int i = threadIdx.x; float s = 0; "
+    other = "for (int t = 0; atomicSub(&bins[i & 3], 1) > 0; t++) s += 2; out[i] = s; }"
+    for text in (f"{source}{body} }}", source + other):
+        arguments = [np.full(4, 20, np.int32), np.zeros(32, np.float32)]
+        one = named_case(make_case("k", text, arguments, block=32, grid=1, arch="sm_80"))
+        use = prepare(one, A100).view.array("bins")
+        assert use.tile is None or not use.tile.merge
+
+
+def test_assembly_in_a_called_function_may_end_a_thread():
+    leave = '__device__ void leave(float x) { if (x < 0) asm("exit;"); }'
+    body = "if (i < n) { leave(a[i]); out[i] = 2 * a[i]; }"
+    one = replace(case("out[0] = 0;", 1), source=leave + HEAD + body + " }")
+    assert "shared" not in prepare(one, A100).legality.spaces("a")

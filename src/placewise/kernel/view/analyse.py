@@ -333,7 +333,7 @@ def _obstruct_by_text(
     line = line_left_out(kernel, parameter.name)
     if line is not None:
         obstruct(MOVES_OF_TEXT, f"used in a branch left out by the preprocessor (line {line})")
-    for node in body.walk():
+    for node in (n for part in (body, *kernel.functions) for n in part.walk()):
         if node.kind in ("ASM_STMT", "MS_ASM_STMT", "UNEXPOSED_STMT", "GCC_ASM_STMT"):
             text = kernel.text[node.start : node.end]
             if text.lstrip().startswith((b"asm", b"__asm")) and _ENDS_THREAD.search(text):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from placewise.kernel.view.indices.conditions import bound_of, facts_of, leaves
+from placewise.kernel.view.indices.escapes import escapes
 from placewise.kernel.view.indices.loops import STEPS, last_rounds, step_direction
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly, ranged, unknown
 from placewise.kernel.view.tree.node import Node
@@ -27,22 +28,12 @@ def changes(body: Node) -> dict[int, list[Node]]:
 
 
 def _changed_by(node: Node) -> Iterator[int]:
-    if node.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or node.operator in ("=", "&", *STEPS):
-        # ``&`` with one operand takes the address: whoever has it may write.
-        if node.operator == "&" and node.kind != "UNARY_OPERATOR":
-            return
+    if node.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or node.operator in ("=", *STEPS):
         target = node.children[0].bare()
         if target.kind == "DECL_REF_EXPR":
             yield target.target
-    elif node.kind == "CALL_EXPR":
-        for argument in node.children[1:]:
-            # By value, an argument is wrapped in a conversion; bare, it is passed by reference.
-            if argument.kind == "DECL_REF_EXPR" and "const" not in argument.type:
-                yield argument.target
-    elif node.kind == "VAR_DECL" and node.type_kind in ("LVALUEREFERENCE", "RVALUEREFERENCE"):
-        for child in node.children:
-            if child.bare().kind == "DECL_REF_EXPR":
-                yield child.bare().target
+    elif node.kind == "DECL_REF_EXPR" and escapes(node):
+        yield node.target
 
 
 class Flow:
@@ -62,11 +53,13 @@ class Flow:
         here = self.reference.within(node)
         if node.kind == "DECL_STMT":
             for child in node.children:
+                if self._changes(child):
+                    return self._lost(node), here
                 if self.reference.within(child):
                     return now, True
                 if child.id == self.variable and child.kind == "VAR_DECL":
                     now = self.values.initial(child, now)
-            return (now, False) if not self._changes(node) else (self._lost(node), here)
+            return now, False
         if not self._changes(node) and not self._declares(node):
             return now, here
         if node.kind == "COMPOUND_STMT":
@@ -164,7 +157,8 @@ class Flow:
         amount = self._amount(change)
         if len(inside) != 1 or around is not node or in_head or not rounds or amount is None:
             return self._lost(node), here
-        if here and self.reference.start < change.start:
+        in_body = self.reference.within(node.children[-1])
+        if in_body and self.reference.start < change.start:
             when, most = "before", rounds
         else:
             when, most = "behind", tuple(r + Poly.constant(1) for r in rounds)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placewise.kernel.view.elements import is_unsigned, unqualified
 from placewise.kernel.view.indices.conditions import bound_of, facts_of
 from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly, compound, ranged, unknown
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 STEPS = {"++": 1, "p++": 1, "--": -1, "p--": -1}
 _OPPOSITE = {1: "<", -1: ">"}
+_COMPARED = frozenset({"<", "<=", ">", ">=", "!="})
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def for_parts(loop: Node, text: bytes) -> ForParts | None:
 def loop_of(values: Values, node: Node) -> Node | None:
     """The ``for`` around a reference whose step alone changes the variable, once started there."""
     changes = values.changes.get(node.target, [])
+    if node.target in values.escaped:
+        return None
     for outer in node.above():
         if outer.kind == "FOR_STMT":
             parts = for_parts(outer, values.kernel.text)
@@ -106,6 +110,10 @@ def loop_variable(values: Values, loop: Node, node: Node) -> Poly:
             if (limit - first).uniform
         )
     reason = _why_unbounded(values, parts, node.name, loop)
+    if not node.within(parts.body):
+        # In the loop's head the variable also has the value that ends the loop.
+        key, beyond = f"{key} head", Poly.constant(stepping.direction) * by
+        limits = () if stepping.stride is None else tuple(limit + beyond for limit in limits)
     if stepping.direction > 0:
         return ranged(key, (first,), limits, reason)
     return ranged(key, limits, (first,), reason)
@@ -120,6 +128,8 @@ def count_of(values: Values, loop: Node) -> Count | None:
         stepped = node.children[0].bare() if node.children else node
         if node.operator in STEPS or node.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
             variable = stepped.target
+            if variable in values.escaped:
+                return None
             if not _steps(variable, parts, values.changes.get(variable, []), loop):
                 continue
             first = _start(values, variable, parts.start)
@@ -147,6 +157,8 @@ class Stepping:
     """How far, where that is a number."""
     limits: tuple[Poly, ...]
     """Values that the loop's condition keeps it from passing."""
+    exact: bool
+    """Whether the condition holds for all values between the start and the limits."""
 
 
 def _stepping(
@@ -158,13 +170,56 @@ def _stepping(
     if direction == 0:
         return None
     limits: list[Poly] = []
-    if parts.condition is not None:
-        here = {variable: Poly.atom(Atom(key, AtomKind.RANGE))}
+    exact = False
+    if parts.condition is not None and not _may_wrap(parts.condition, variable):
+        atom = Atom(key, AtomKind.RANGE)
+        here = {variable: Poly.atom(atom)}
         unequal = _OPPOSITE[direction]
         facts = facts_of(parts.condition, True, lambda n: _with(values, n, here), unequal)
         bounds = [bound_of(fact, key) for fact in facts]
         limits = [b[1] for b in bounds if b is not None and b[0] == (direction > 0)]
-    return Stepping(direction, _stride(values, variable, parts.step), tuple(limits))
+        splits = [fact.split(atom) for fact in facts]
+        exact = all(s is not None and s[0].value in (1, -1) for s in splits)
+        exact = exact and _starts_natural(values, parts.condition, first, variable)
+    return Stepping(direction, _stride(values, variable, parts.step), tuple(limits), exact)
+
+
+def _unsigned_comparisons(condition: Node) -> list[Node]:
+    """The comparisons of unsigned numbers in a condition."""
+    return [
+        n
+        for n in condition.walk()
+        if n.kind == "BINARY_OPERATOR"
+        and n.operator in _COMPARED
+        and is_unsigned(unqualified(n.children[0].type))
+    ]
+
+
+def _may_wrap(condition: Node, variable: int) -> bool:
+    """Whether a condition compares unsigned numbers that are computed from the loop's variable, so
+    that they may wrap while it has not reached the limit."""
+    return any(
+        side.bare().target != variable and any(n.target == variable for n in side.walk())
+        for comparison in _unsigned_comparisons(condition)
+        for side in comparison.children
+    )
+
+
+def _starts_natural(values: Values, condition: Node, first: Poly, variable: int) -> bool:
+    """Whether neither the loop's start nor what its variable is compared with, as unsigned numbers,
+    is below zero."""
+    sides = [
+        values.value(side)
+        for comparison in _unsigned_comparisons(condition)
+        for side in comparison.children
+        if side.bare().target != variable
+    ]
+    try:
+        return not any(
+            (values.bounder.lowest(p) < 0).any() for p in ([first, *sides] if sides else ())
+        )
+    except Unbounded:
+        return False
 
 
 def _start(values: Values, variable: int, start: Node) -> Poly:

@@ -9,8 +9,8 @@ from itertools import pairwise
 from placewise.kernel.source import Term
 from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.loops import loop_of
-from placewise.kernel.view.indices.symbolic import Monomial, Poly
-from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.indices.symbolic import AtomKind, Monomial, Poly
+from placewise.kernel.view.indices.values import BUILTINS, Values
 from placewise.kernel.view.pointer_uses import Access, PointerVariable
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, term_place
@@ -214,16 +214,23 @@ def _definition(values: Values, reference: Node) -> Node | None:
 
 
 def _means_the_same(values: Values, expression: Node) -> bool:
-    """Whether the text of an expression keeps its value later on: no name in it changes,
-    a loop's own step apart, or is declared twice."""
-    names = [d.name for d in (*values.locals.values(), *values.parameters.values())]
+    """Whether the text of an expression keeps its value later on: it reads no memory, and no name
+    in it changes, the step of a loop around it apart, or is declared twice."""
     for node in expression.walk():
-        if node.kind == "CALL_EXPR":
+        if node.kind in ("CALL_EXPR", "ARRAY_SUBSCRIPT_EXPR") or (
+            node.kind == "UNARY_OPERATOR" and node.operator == "*"
+        ):
             return False
-        if node.kind != "DECL_REF_EXPR":
+        if node.kind == "MEMBER_REF_EXPR" and any(
+            a.kind is AtomKind.UNKNOWN for a in values.value(node).atoms
+        ):
+            return False
+        if node.kind != "DECL_REF_EXPR" or node.name in BUILTINS:
             continue
-        if names.count(node.name) > 1:
+        if values.names[node.name] > 1:
             return False
-        if node.target in values.changes and loop_of(values, node) is None:
-            return False
+        if node.target in values.changes:
+            loop = loop_of(values, node)
+            if loop is None or not expression.within(loop.children[-1]):
+                return False
     return True

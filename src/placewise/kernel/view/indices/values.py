@@ -9,11 +9,13 @@ line that made it so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 from placewise.kernel.view.elements import is_integer, is_unsigned, unqualified
 from placewise.kernel.view.indices.conditions import facts_of
+from placewise.kernel.view.indices.escapes import escaped
 from placewise.kernel.view.indices.flow import Flow, changes
 from placewise.kernel.view.indices.interval import Bounder, Unbounded
 from placewise.kernel.view.indices.loops import STEPS, loop_of, loop_variable
@@ -59,6 +61,12 @@ class Values:
         self.functions = {f.id: f for f in kernel.functions}
         self.locals = {n.id: n for n in kernel.body.walk() if n.kind == "VAR_DECL"}
         self.changes = changes(kernel.body)
+        self.escaped = escaped(kernel)
+        self.names = Counter(
+            n.name for n in kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")
+        )
+        """How often each name is declared in the body."""
+        self.names.update(p.name for p in kernel.parameters)
         self.jumps = any(n.kind in _JUMPS for n in kernel.body.walk())
         self._known: dict[Node, Poly] = {}
         self._active: set[Node] = set()
@@ -123,6 +131,8 @@ class Values:
         if not is_integer(source) and "enum" not in source:
             return unknown_at(node, "it is computed in floating point")
         value = self.value(inner, given)
+        if node.size > inner.size and self._may_wrap(inner, value):
+            return unknown_at(node, "an unsigned value may fall below zero")
         if node.size >= min(4, inner.size):
             return value
         return unknown_at(node, f"it is cut to {target}")
@@ -276,9 +286,12 @@ class Values:
             c.kind in ("CUDASHARED_ATTR", "CUDACONSTANT_ATTR") for c in declaration.children
         ):
             return unknown_at(node, f"it depends on the shared variable '{node.name}'")
+        if identity in self.escaped:
+            return unknown_at(node, f"'{node.name}' may change through another name")
         loop = None if self.jumps else loop_of(self, node)
         if loop is not None:
-            return self.given[loop] if loop in self.given else loop_variable(self, loop, node)
+            known = loop in self.given and node.within(loop.children[-1])
+            return self.given[loop] if known else loop_variable(self, loop, node)
         start = unknown_at(node, f"'{node.name}' has no value yet")
         if parameter is not None:
             # A pointer's value is its distance from the start of its array.

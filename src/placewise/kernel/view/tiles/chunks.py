@@ -117,6 +117,8 @@ def _counted(node: Node, values: Values, taken: set[str]) -> _Loop | None:
     stepping = count.stepping
     if stepping.direction < 0 or stepping.stride is None or not count.first.uniform:
         return None
+    if not stepping.exact:
+        return None
     assert count.parts.condition is not None
     limits = stepping.limits
     leaves = _conjuncts(count.parts.condition)

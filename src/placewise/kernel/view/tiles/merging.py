@@ -44,8 +44,17 @@ def _updating(access: Access) -> str:
     parent = call.parent
     while parent.kind == "UNEXPOSED_EXPR" and parent.parent is not None:
         call, parent = parent, parent.parent
-    is_statement = parent.kind == "COMPOUND_STMT" or (
-        # The last part of these is a body; a condition comes first.
-        parent.kind in _WITH_BODY and call is not parent.children[0]
+    is_statement = (
+        parent.kind == "COMPOUND_STMT"
+        or (
+            # The last branch, or the body of a loop; then the first of two branches.
+            parent.kind in _WITH_BODY and call is parent.children[-1]
+        )
+        or (
+            parent.kind == "IF_STMT"
+            and len(parent.children) == 3
+            and call is parent.children[1]
+            and parent.children[0].kind != "DECL_STMT"
+        )
     )
     return call.bare().name if is_statement else ""

@@ -1,0 +1,77 @@
+"""Variables that are written to by more than their own name: through a reference or a pointer, by
+assembly, or by a function that they are passed to."""
+
+from __future__ import annotations
+
+import re
+
+from placewise.kernel.view.tree.clang import ParsedKernel
+from placewise.kernel.view.tree.node import Node
+
+_ASSEMBLY = frozenset({"ASM_STMT", "GCC_ASM_STMT", "MS_ASM_STMT"})
+_CASTS = frozenset(
+    {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR",
+     "CXX_REINTERPRET_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR"}
+)  # fmt: skip
+_REFERENCES = frozenset({"LVALUEREFERENCE", "RVALUEREFERENCE"})
+_STEPS = frozenset({"++", "--", "p++", "p--"})
+
+
+def escaped(kernel: ParsedKernel) -> frozenset[int]:
+    """Identities of the variables of a kernel's body that something else may write to, from
+    wherever that was handed them on."""
+    found: set[int] = set()
+    for node in kernel.body.walk():
+        if node.kind == "DECL_REF_EXPR" and escapes(node):
+            found.add(node.target)
+        elif node.kind == "LAMBDA_EXPR":
+            found |= _captured_anew(kernel, node)
+    return frozenset(found)
+
+
+def _captured_anew(kernel: ParsedKernel, function: Node) -> set[int]:
+    """Variables that a lambda may have another name for, as in ``[&z = j]``: libclang does not show
+    what such a name stands for."""
+    body = function.children[-1] if function.children else function
+    declared = {n.name: n.id for n in kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")}
+    declared |= {p.name: p.id for p in kernel.parameters}
+    anew = any(
+        c.kind == "VARIABLE_REF" and c.type_kind in _REFERENCES and c.name not in declared
+        for c in function.children
+    )
+    words = re.findall(r"[A-Za-z_]\w*", kernel.text[function.start : body.start].decode())
+    return {declared[w] for w in words if w in declared} if anew else set()
+
+
+def escapes(reference: Node) -> bool:
+    """Whether a mention of a variable hands it over to something that may write to it later.
+
+    Where only its value is used, libclang has the mention inside a conversion (UNEXPOSED_EXPR).
+    """
+    inner, outer, chosen = reference, reference.parent, False
+    while outer is not None and (outer.kind == "PAREN_EXPR" or _is_chosen(inner, outer)):
+        chosen = chosen or outer.kind != "PAREN_EXPR"
+        inner, outer = outer, outer.parent
+    if outer is None or outer.kind == "UNEXPOSED_EXPR":
+        return False
+    if outer.kind in _ASSEMBLY or outer.kind in ("INIT_LIST_EXPR", "RETURN_STMT"):
+        return True
+    if outer.kind == "CALL_EXPR":
+        return "const" not in reference.type
+    if outer.kind == "VAR_DECL":
+        return outer.type_kind in _REFERENCES
+    if outer.kind in _CASTS:
+        return outer.type == reference.type
+    if outer.kind == "UNARY_OPERATOR" and outer.operator == "&":
+        return True
+    is_target = bool(outer.children) and outer.children[0] is inner
+    changes = outer.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or outer.operator in ("=", *_STEPS)
+    return chosen and is_target and changes
+
+
+def _is_chosen(inner: Node, outer: Node) -> bool:
+    """Whether ``outer`` stands for the variable that ``inner`` names, by a condition or behind a
+    comma."""
+    if outer.kind == "CONDITIONAL_OPERATOR":
+        return inner is not outer.children[0]
+    return outer.operator == "," and inner is outer.children[-1]
