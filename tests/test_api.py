@@ -115,6 +115,30 @@ def test_advice_and_lint_are_tables(case):
     assert len(report.to_dataframe()) == len(report.remarks) == len(report.to_dict()["remarks"])
 
 
+def test_a_value_prints_as_a_line_that_names_its_kernel(case):
+    moved = placewise.rewrite(case, {"table": "constant"}, "A100")
+    time = placewise.predict_time(case, "A100")
+    counters = placewise.predict_counters(case, "A100")
+    both = placewise.predict_moved_counters(case, "A100", {"table": "constant"})
+    code = placewise.inspect_machine_code(case, "A100")
+    run = placewise.execute(case, check=True)
+    lint = placewise.lint(case, "A100")
+    values = (case, moved, time, counters, both, code, code.code, run, run.kernel, lint)
+    for value in values:
+        text = repr(value)
+        assert text.startswith(f"{type(value).__name__}({case.kernel}")
+        assert len(text) < 400
+        assert "\n" not in text
+    assert f"{time.milliseconds * 1e3:.3g} µs" in repr(time)
+    assert len(repr(placewise.load_machine("A100"))) < 100
+
+
+def test_advice_prints_its_verdict(case):
+    advice = placewise.advise(case, "K20c")
+    assert advice.verdict in repr(advice)
+    assert all(len(repr(option)) < 200 for option in advice.options)
+
+
 def test_results_are_frozen_dataclasses():
     for name in ("Advice", "CounterReport", "TimePrediction", "LintReport", "Rewritten", "CaseRun"):
         kind = getattr(placewise, name)

@@ -17,6 +17,7 @@ LINE = [
     "progress",
     "disk_cache",
     "dataframe",
+    "short_repr",
     "notebook",
     "compiled_code",
     "schemas",

@@ -10,17 +10,15 @@ a :class:`placewise.PlacewiseError`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
 from placewise.advisor.forms.verify import verify as compare_with
-from placewise.advisor.lint import Remark
 from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.calibrate import Calibration, calibrate
-from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.advisor.predictions.predicted_time import (
     TimePrediction,
     TimeReport,
@@ -28,7 +26,6 @@ from placewise.advisor.predictions.predicted_time import (
     predict_times,
 )
 from placewise.cases import load_case
-from placewise.dataframe import dataframe
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor import execute as execute_launch
 from placewise.executor.check import Checker
@@ -38,13 +35,10 @@ from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
-from placewise.report.findings.lint_findings import lint_document, with_fingerprints
+from placewise.report.findings.lint_report import LintReport
 from placewise.rewriter import Rewritten
 from placewise.rewriter import rewrite as write_placement
 from placewise.space import Placement
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = [
     "Calibration",
@@ -61,24 +55,6 @@ __all__ = [
     "rewrite",
     "verify",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class LintReport:
-    """What a launch does badly with its memories."""
-
-    remarks: tuple[Remark, ...]
-    """In order of cost, the highest first."""
-    counters: CounterReport
-    """The simulated launch that the remarks are read from."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
-        return lint_document(self.counters, with_fingerprints(self.counters, self.remarks))
-
-    def to_dataframe(self) -> DataFrame:
-        """A row for each remark: ``rule``, ``level``, ``message``, ``file``, ``line`` …"""
-        return dataframe(self.to_dict()["remarks"])
 
 
 def execute(

@@ -42,6 +42,8 @@ def test_fields_that_are_read_alone_are_moved_apart():
     assert list(frame["layout"]) == [option.text for option in found.options]
     assert frame["ratio"].is_monotonic_increasing
     assert list(frame.loc[frame["recommended"], "layout"]) == [found.best.text]
+    assert advice.verdict.startswith(f"Lay p (P) out as {found.best.layout.kind()}")
+    assert advice.verdict in repr(advice)
 
 
 def test_layouts_can_be_named():
@@ -58,6 +60,8 @@ def test_a_demand_that_is_not_met_keeps_the_layout():
     advice = advise_layout(push(), "A100", layouts=["soa"], demand=Demand(0.9, 50.0))
     assert advice.structs[0].best is None
     assert advice.structs[0].conversion is None
+    assert advice.verdict.startswith("Keep the layout of p (P)")
+    assert advice.verdict in repr(advice)
 
 
 def test_a_wrong_layout_would_be_found(monkeypatch):

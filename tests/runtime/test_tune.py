@@ -33,6 +33,12 @@ def only(tuned):
     return one
 
 
+def test_a_tuned_kernel_prints_its_name_and_machine(tmp_path):
+    assert repr(tune_assign(tmp_path)) == "TunedSource(assign for A100)"
+    on_any = placewise.tune(ASSIGN, "assign", cache=tmp_path)
+    assert repr(on_any) == "TunedSource(assign for the GPU of its arrays)"
+
+
 def test_first_launch_chooses_and_later_ones_run_the_choice(tmp_path):
     raw = RawKernel(ASSIGN, "assign")
     tuned = placewise.tune(raw, machine="A100", cache=tmp_path, patience=float("inf"))

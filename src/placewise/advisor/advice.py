@@ -16,6 +16,7 @@ from placewise.memory.occupancy import Occupancy
 from placewise.model import Prediction, Ratio
 from placewise.notebook import ShownInNotebooks
 from placewise.rewriter import Rewritten
+from placewise.short_repr import ShortRepr
 from placewise.space import Placement
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class Verification:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Option:
+@dataclass(frozen=True, eq=False, repr=False)
+class Option(ShortRepr):
     """One placement with its prediction; times are relative to the present placement's.
 
     ``prediction`` and ``traffic`` come from the present form's trace with arrays moved (a
@@ -127,6 +128,13 @@ class Option:
     ``beside``; None where they do not."""
     rerun: Ratio | None = None
     """The form's own time over the present form's, each from its own machine code."""
+
+    def _in_short(self) -> str:
+        how = "proven" if self.proven else "not proven"
+        return (
+            f"{self.placement.in_words}: {self.ratio:.3g} of the present time "
+            f"({self.low:.3g}–{self.high:.3g}), {how}"
+        )
 
     @property
     def judged(self) -> Ratio:
@@ -192,7 +200,7 @@ class RunFacts:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Advice(ShownInNotebooks):
     """The answer to one question: where should each array of this kernel live on this machine?"""
 
@@ -223,6 +231,9 @@ class Advice(ShownInNotebooks):
     them would gain. Such a copy is never part of a recommendation."""
     notes: tuple[str, ...]
     seconds: float
+
+    def _in_short(self) -> str:
+        return f"{self.case.called} on {self.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise advise --json`` prints."""

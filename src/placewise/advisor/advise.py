@@ -353,7 +353,7 @@ def _verdict(
 ) -> str:
     if recommended is not None:
         return (
-            f"{recommended.placement.in_words(present.placement)}: predicted "
+            f"{recommended.placement.instruction(present.placement)}: predicted "
             f"{gain_in_words(recommended)}. The rewritten kernel was compiled and run on these "
             "inputs; its outputs are bit-identical."
             f"{caution(recommended, present, machine)}"

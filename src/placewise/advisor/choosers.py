@@ -98,7 +98,7 @@ def verdict_by(chooser: Chooser, chosen: list[Option], best: Option | None, pres
     """The chooser's answer in words, with its predicted gain."""
     name = _NAMES[chooser]
     if best is not None:
-        moves = best.placement.in_words(present.placement)
+        moves = best.placement.instruction(present.placement)
         among = f" of {len(chosen) + 1} forms" if chooser is Chooser.OPTIMUM else ""
         return (
             f"{moves}, the choice of {name}{among}: predicted {gain_in_words(best)}. The "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from placewise.executor.runtime.host_calls import Printed
 from placewise.executor.trace import Site
+from placewise.short_repr import ShortRepr
 
 
 class InstructionCount(NamedTuple):
@@ -23,8 +24,8 @@ class InstructionCount(NamedTuple):
     """Threads in which its guard predicate held. Of PTX all of them: its guards are not counted."""
 
 
-@dataclass(frozen=True, eq=False)
-class Execution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Execution(ShortRepr):
     """Outputs and counts of one kernel launch on the CPU."""
 
     outputs: tuple[tuple[str, NDArray[np.generic]], ...]
@@ -58,6 +59,10 @@ class Execution:
     optimised: bool = True
     """Whether the run ended with optimised code
     (:mod:`placewise.executor.codegen.backend.background_jit`)."""
+
+    def _in_short(self) -> str:
+        written = ", ".join(sorted(self.written)) or "nothing"
+        return f"wrote {written}; {self.warp_instructions} warp instructions"
 
     def instruction_counts(self) -> tuple[InstructionCount, ...]:
         """Executions of every instruction, by place; all copies of a function taken together."""

@@ -62,7 +62,7 @@ class LineCount:
     """(kind and space, warp accesses), such as ("load global", 1024)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CaseRun(ShownInNotebooks):
     """A case that was run."""
 
@@ -79,6 +79,14 @@ class CaseRun(ShownInNotebooks):
     def output(self, array: str) -> NDArray[np.generic]:
         """An array argument after the run; raises KeyError for an unknown name."""
         return self.execution.output(array)
+
+    def _in_short(self) -> str:
+        written = ", ".join(sorted(self.execution.written)) or "nothing"
+        checked = "not checked"
+        if self.checker is not None:
+            found = len(self.checker.findings)
+            checked = "checked, no mistakes" if not found else f"checked, {found} findings"
+        return f"{self.kernel.name}: wrote {written}; {checked}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types, the contents of arrays excepted."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from placewise.kernel.passing import Passing
 from placewise.kernel.toolchain import Spills
+from placewise.short_repr import ShortRepr
 
 
-@dataclass(frozen=True)
-class Kernel:
+@dataclass(frozen=True, repr=False)
+class Kernel(ShortRepr):
     """One entry point of a PTX module, as the compiler made it."""
 
     name: str
@@ -24,7 +25,7 @@ class Kernel:
     registers: int | None = None
     """Registers per thread on ``arch``, from the cubin; None where there is no machine code."""
     static_shared_bytes: int = 0
-    cubin: bytes | None = field(default=None, repr=False)
+    cubin: bytes | None = None
     """Machine code of the module for ``arch``; None where there is none."""
     compiler: str | None = None
     """Version of the compiler that made the machine code, such as ``13.5``."""
@@ -36,3 +37,7 @@ class Kernel:
     passing: tuple[Passing, ...] | None = None
     """What each argument of a launch becomes, where a front end turns it into several parameters
     (Numba); None where every argument is a parameter."""
+
+    def _in_short(self) -> str:
+        registers = "" if self.registers is None else f", {self.registers} registers a thread"
+        return f"{self.name} for {self.arch}{registers}"

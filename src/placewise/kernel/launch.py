@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.texture import SurfaceArgument, TextureArgument
+from placewise.short_repr import ShortRepr
 
 __all__ = [
     "AccessWindow",
@@ -91,8 +92,8 @@ class StoredPointer:
     element: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayArgument:
+@dataclass(frozen=True, eq=False, repr=False)
+class ArrayArgument(ShortRepr):
     """A device array passed by pointer; ``data`` is C-contiguous, its initial content."""
 
     name: str
@@ -100,6 +101,9 @@ class ArrayArgument:
     pointers: tuple[StoredPointer, ...] = ()
     uninitialised: bool = False
     """Only the shape and type of ``data`` count. The device memory starts uninitialised."""
+
+    def _in_short(self) -> str:
+        return f"{self.name}: {self.data.dtype}, shape {self.data.shape}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +118,8 @@ class ScalarArgument:
 Argument = ArrayArgument | ScalarArgument | TextureArgument | SurfaceArgument
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inputs(ShortRepr):
     """What a launch reads: arguments in parameter order, and ``__constant__`` symbols by name."""
 
     arguments: tuple[Argument, ...]
@@ -124,6 +128,9 @@ class Inputs:
     """Arrays that are no arguments themselves, but that pointers lead to."""
     constant_pointers: tuple[tuple[str, StoredPointer], ...] = ()
     """Pointers inside the constants, by symbol."""
+
+    def _in_short(self) -> str:
+        return ", ".join(argument.name for argument in self.arguments)
 
     @property
     def pointers(self) -> tuple[tuple[str, StoredPointer], ...]:

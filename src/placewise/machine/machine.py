@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from placewise.disk_cache import key_of
 from placewise.errors import MachineError
+from placewise.short_repr import ShortRepr
 from placewise.space import MemorySpace, Way
 
 if TYPE_CHECKING:
@@ -258,8 +260,8 @@ class Dram:
     """Where each figure is from: (setting, source) pairs."""
 
 
-@dataclass(frozen=True)
-class Machine:
+@dataclass(frozen=True, repr=False)
+class Machine(ShortRepr):
     """A GPU as MSL describes it, with all figures that the models use."""
 
     name: str
@@ -277,6 +279,14 @@ class Machine:
     warm_caches: bool = False
     """Whether L2 holds, when a launch begins, what an earlier launch on the same data left there.
     No machine file says so: it is a condition that times are asked for."""
+
+    def _in_short(self) -> str:
+        return f"{self.name}: {self.title}, {self.processor.sms} SMs"
+
+    @cached_property
+    def digest(self) -> str:
+        """Machines with other figures have another digest; caches on disk are named by it."""
+        return key_of(repr([getattr(self, figure.name) for figure in fields(self)]))
 
     def memory(self, name: str) -> Memory:
         """Memory called ``name``; raises MachineError if there is none."""

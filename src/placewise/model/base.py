@@ -16,6 +16,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.reuse.counters import Counters
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.evidence.warp_paths import WarpPaths
+from placewise.short_repr import ShortRepr
 
 
 class Sampling(IntEnum):
@@ -93,8 +94,8 @@ class ClockTime:
     nanoseconds: float
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, repr=False)
+class Prediction(ShortRepr):
     """A model's answer for one placement."""
 
     model: str
@@ -123,6 +124,11 @@ class Prediction:
     at_clocks: tuple[ClockTime, ...] = ()
     """Times at the highest and at the lowest clock that the machine may run at, without the model's
     error; empty where its clock is known."""
+
+    def _in_short(self) -> str:
+        low, high = self.uncertainty
+        total = f"{self.total:.4g}{' cycles' if self.absolute else ''} ({low:.4g}–{high:.4g})"
+        return f"{self.model}: {total}, limited by {self.binding or 'nothing'}"
 
     @property
     def nanoseconds(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
@@ -28,7 +28,7 @@ class Ratio:
     faster: float | None
     """Probability that the first placement takes less time; None where the model's error is not
     known."""
-    error: PairError | None
+    error: PairError | None = field(repr=False)
     """The error of the model's ratios on measured pairs of forms; None where it is not known for
     this model, or not needed because the two forms are the same."""
     change: float = 0.0

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from placewise.advisor.explain.duration import duration
 from placewise.advisor.explain.gain import chance, speedup
 from placewise.advisor.programs.joint_search import Combination
 from placewise.advisor.programs.program_advice import ProgramAdvice
@@ -18,7 +19,6 @@ from placewise.model import SAME
 from placewise.output_file import write_together
 from placewise.report.advice.text import ranking
 from placewise.report.formats import json_text
-from placewise.report.predictions.times import duration
 
 SHOWN = 6
 """Most combinations that are shown. The JSON document has more of them."""

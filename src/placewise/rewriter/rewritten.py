@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from placewise.kernel.cases.case import Case
+from placewise.short_repr import ShortRepr
 from placewise.space import Placement
 
 
-@dataclass(frozen=True, eq=False)
-class Rewritten:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rewritten(ShortRepr):
     """A placement written out as CUDA C++."""
 
     placement: Placement
@@ -34,6 +35,9 @@ class Rewritten:
     carve_out: str = ""
     """Why the host asks for a carve-out of shared memory, in a sentence; empty where it does
     not."""
+
+    def _in_short(self) -> str:
+        return f"{self.case.called} with {self.placement.in_words}"
 
     def to_dict(self) -> dict[str, Any]:
         """Source, host code and edits as JSON types."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from placewise.dataframe import dataframe
 from placewise.runtime.stopwatch import Overhead
+from placewise.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,8 +73,8 @@ class ClassReport:
         }
 
 
-@dataclass(frozen=True)
-class TuneReport:
+@dataclass(frozen=True, repr=False)
+class TuneReport(ShortRepr):
     """Report on all launches of one kernel. ``str(report)`` is a text of a few lines."""
 
     kernel: str
@@ -102,6 +103,9 @@ class TuneReport:
     def saved_ms(self) -> float:
         """Predicted gain of all launches of chosen versions so far."""
         return sum(c.tuned_launches * c.saved_ms for c in self.classes)
+
+    def _in_short(self) -> str:
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""

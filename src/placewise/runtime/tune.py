@@ -80,7 +80,8 @@ def tune(
     """
     folder = DiskCache("tuned", files=KEPT_CHOICES, place=cache)
     settings = Settings(demand, patience, choices, Kept(folder), layouts, profile)
-    places = Places(None if machine is None else load_machine(machine))
+    chosen = None if machine is None else load_machine(machine)
+    places = Places(chosen)
 
     def tuner(original: CudaSource | NumbaFunction) -> Tuner:
         return Tuner(original, places.of, settings)
@@ -88,11 +89,10 @@ def tune(
     if is_cupy(kernel):
         found = cupy_source(kernel)
         wanted = found.name or _named(name)
-        return TunedRaw(
-            kernel, wanted, tuner(CudaSource(wanted, found.source, None, found.options))
-        )
+        original = CudaSource(wanted, found.source, None, found.options)
+        return TunedRaw(kernel, wanted, tuner(original), chosen)
     if isinstance(kernel, FunctionType) or hasattr(kernel, "py_func"):
-        return TunedNumba(kernel, tuner(NumbaFunction(kernel)))
+        return TunedNumba(kernel, tuner(NumbaFunction(kernel)), chosen)
     options = options or CompileOptions()
     if is_cuda_core(kernel):
         if source is None:
@@ -102,10 +102,10 @@ def tune(
                 hint="pass source= (CUDA C++) and the kernel's name",
             )
         text, path = _cuda(source)
-        return TunedCore(kernel, tuner(CudaSource(_named(name), text, path, options)))
+        return TunedCore(kernel, tuner(CudaSource(_named(name), text, path, options)), chosen)
     if isinstance(kernel, str | Path):
         text, path = _cuda(kernel)
-        return TunedSource(tuner(CudaSource(_named(name), text, path, options)))
+        return TunedSource(tuner(CudaSource(_named(name), text, path, options)), chosen)
     raise CaseError(
         f"this {type(kernel).__name__} is not a kernel",
         where="kernel",

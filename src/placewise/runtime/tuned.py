@@ -13,25 +13,32 @@ import numpy as np
 from placewise.errors import CaseError
 from placewise.kernel.cases.make_case import dims
 from placewise.kernel.launch import Launch
+from placewise.machine import Machine
 from placewise.runtime.launches.call import Call
 from placewise.runtime.launches.doubt import DoubtError
 from placewise.runtime.launches.fingerprint import fingerprint
 from placewise.runtime.launches.values import ArrayValue, read_value
 from placewise.runtime.report import TuneReport
 from placewise.runtime.tuner import Tuner
+from placewise.short_repr import ShortRepr
 
 
-class Tuned(ABC):
+class Tuned(ShortRepr, ABC):
     """A kernel that finds out where its arrays should live. Other attributes are those of the
     original. Safe to use from several threads."""
 
-    def __init__(self, original: Any, tuner: Tuner) -> None:
+    def __init__(self, original: Any, tuner: Tuner, machine: Machine | None) -> None:
         self._original = original
+        self._machine = machine
         self._tuner = tuner
 
     def report(self) -> TuneReport:
         """The choices for each class of launches, what they cost, and when they have paid back."""
         return self._tuner.report()
+
+    def _in_short(self) -> str:
+        machine = "the GPU of its arrays" if self._machine is None else self._machine.name
+        return f"{self._tuner.report().kernel} for {machine}"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -87,9 +94,9 @@ class Tuned(ABC):
 class TunedRaw(Tuned):
     """A CuPy ``RawKernel``, or a kernel of a ``RawModule``."""
 
-    def __init__(self, raw: Any, name: str, tuner: Tuner) -> None:
+    def __init__(self, raw: Any, name: str, tuner: Tuner, machine: Machine | None) -> None:
         is_module = hasattr(raw, "get_function") and not callable(raw)
-        super().__init__(raw, tuner)
+        super().__init__(raw, tuner, machine)
         self._name = name
         self._is_module = is_module
 
@@ -115,8 +122,8 @@ class TunedRaw(Tuned):
 class TunedSource(Tuned):
     """A kernel given as CUDA C++ text, which no library of the user launches."""
 
-    def __init__(self, tuner: Tuner) -> None:
-        super().__init__(None, tuner)
+    def __init__(self, tuner: Tuner, machine: Machine | None) -> None:
+        super().__init__(None, tuner, machine)
 
     def __call__(
         self, grid: Any, block: Any, args: Sequence[Any], *, shared_mem: int = 0, stream: Any = None

@@ -59,17 +59,22 @@ class Placement:
         twice = ", the next ones fetched meanwhile" if self.buffers > 1 else ""
         return f"tiles of {self.chunk} iterations at a time{twice}"
 
-    def describe(self, present: Placement) -> str:
-        """The moves from ``present`` in words: ``A, B → shared; x → texture``."""
+    @property
+    def in_words(self) -> str:
+        """Where the arrays are, in words: ``A, B → shared; x → texture``."""
         arrays: dict[str, list[str]] = {}
-        for array, _, space in self.moved(present):
+        for array, space in self.spaces:
             arrays.setdefault(space, []).append(array)
         moves = "; ".join(f"{', '.join(names)} → {space}" for space, names in arrays.items())
         moves = f"{moves} ({self.tiles})" if self.tiles else moves
         padded = f"longer rows of {', '.join(self.padded)}" if self.padded else ""
         return "; ".join(filter(None, (moves, padded)))
 
-    def in_words(self, present: Placement) -> str:
+    def describe(self, present: Placement) -> str:
+        """The moves from ``present`` in words: ``A, B → shared; x → texture``."""
+        return self.moved_part(present).in_words
+
+    def instruction(self, present: Placement) -> str:
         """What to do to come from ``present`` to it, as the start of a sentence."""
         if self.padded and not self.moved(present):
             return f"Pad the rows of {', '.join(self.padded)} in shared memory"

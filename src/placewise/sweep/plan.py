@@ -70,7 +70,7 @@ def tasks_of(plan: SweepPlan) -> tuple[Task, ...]:
         _check(kernel, model, path)
         digest = case_digest(path, model)
         for name, machine in machines:
-            on = key_of(program, digest, repr(machine), plan.nvrtc or "")
+            on = key_of(program, digest, machine.digest, plan.nvrtc or "")
             for sizes, parameters in _points(kernel):
                 key = key_of(on, repr(sorted(sizes)), repr(sorted(parameters)))
                 found.setdefault(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placewise.advisor.advice import Option
+from placewise.model import Ratio
 
 
 def gain_in_words(option: Option) -> str:
@@ -17,6 +18,13 @@ def gain_in_words(option: Option) -> str:
     return f"{words} ({speedup_range(option)}), {chance(faster)} likely to be faster"
 
 
+def gain_of(ratio: Ratio) -> str:
+    """The gain of a timed form as text, such as ``2.31 times as fast (2.02–2.61), 97% likely to be
+    faster``; without the probability where it is not known."""
+    words = f"{speedup(ratio.ratio)} times as fast ({speedup_range(ratio)})"
+    return words if ratio.faster is None else f"{words}, {chance(ratio.faster)} likely to be faster"
+
+
 def chance(probability: float) -> str:
     """A probability as text in per cent. Below 1 % it is ``under 1%`` and near 100 % ``over 99%``,
     since too few pairs of forms were measured to say it more precisely."""
@@ -25,9 +33,9 @@ def chance(probability: float) -> str:
     return "under 1%" if probability < 0.01 else f"{probability:.0%}"
 
 
-def speedup_range(option: Option) -> str:
+def speedup_range(judged: Option | Ratio) -> str:
     """The 80 % interval of the gain as text, such as ``1.22–1.41``."""
-    return f"{speedup(option.high)}–{speedup(option.low)}"
+    return f"{speedup(judged.high)}–{speedup(judged.low)}"
 
 
 def speedup(ratio: float) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placewise.advisor.advice import Advice, Option
+from placewise.advisor.explain.gain import gain_of
 from placewise.advisor.forms.timing import Timed
 from placewise.advisor.layouts.layout_advice import LayoutAdvice, TriedLayout
 from placewise.dataframe import dataframe
@@ -13,13 +14,14 @@ from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.model import SAME, Ratio
 from placewise.notebook import ShownInNotebooks
+from placewise.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True, eq=False)
-class JointForm:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointForm(ShortRepr):
     """A kernel with a layout of its arrays and a placement of them; either may be the present
     one."""
 
@@ -53,6 +55,9 @@ class JointForm:
         moves."""
         return len(self._moves()) + (self.layout is not None)
 
+    def _in_short(self) -> str:
+        return f"{self.layout_text}; {self.placement_text}: {gain_of(self.ratio)}"
+
     def to_dict(self) -> dict[str, Any]:
         """The form as JSON types."""
         return {
@@ -72,7 +77,7 @@ class JointForm:
         return tuple(self.option.placement.moved(self.advice.present.placement))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointAdvice(ShownInNotebooks):
     """The answer to where arrays should live and how they should be laid out, searched together."""
 
@@ -85,6 +90,23 @@ class JointAdvice(ShownInNotebooks):
     recommended: JointForm | None
     """None: keep the kernel as it is."""
     notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence."""
+        best = self.recommended
+        if best is None:
+            return "Keep layout and placement as they are: nothing gains enough."
+        parts = []
+        if best.layout is not None:
+            parts.append(f"lay out {best.layout.text}")
+        if best.option is not None:
+            parts.append(f"place {best.placement_text}")
+        words = " and ".join(parts)
+        return f"{words[0].upper()}{words[1:]}: {gain_of(best.ratio)}."
+
+    def _in_short(self) -> str:
+        return f"{self.case.called} on {self.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from placewise.advisor.explain.gain import gain_of
 from placewise.advisor.forms.timing import Timed
 from placewise.choose.matrix_orders import MatrixUse
 from placewise.dataframe import dataframe
@@ -17,14 +18,20 @@ from placewise.model import Ratio
 from placewise.notebook import ShownInNotebooks
 from placewise.rewriter.layouts import Relaid, Reordered
 from placewise.rewriter.layouts.join_arrays import JoinedArrays
+from placewise.short_repr import ShortRepr
 from placewise.space.layout import Layout, structure_of_arrays
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+NOTHING = (
+    "The kernel has no array of structs, and none that it indexes as a matrix: there is no layout "
+    "to choose. `placewise advise` says which memory each array should live in."
+)
 
-@dataclass(frozen=True, eq=False)
-class TriedLayout:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TriedLayout(ShortRepr):
     """A layout of some of a kernel's arrays, written out, run and timed."""
 
     text: str
@@ -44,6 +51,9 @@ class TriedLayout:
         """How many times as fast as the present layout."""
         return None if self.ratio is None or not self.ratio.ratio else 1.0 / self.ratio.ratio
 
+    def _in_short(self) -> str:
+        return f"{self.text}: {'no time' if self.ratio is None else gain_of(self.ratio)}"
+
     def to_dict(self) -> dict[str, Any]:
         """The layout as JSON types."""
         ratio = self.ratio
@@ -59,7 +69,7 @@ class TriedLayout:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayoutOption(TriedLayout):
     """A layout of one struct type."""
 
@@ -80,7 +90,7 @@ class LayoutOption(TriedLayout):
         return arrays | super().to_dict() | judged
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatrixOption(TriedLayout):
     """Other orders of one or several matrices."""
 
@@ -111,8 +121,8 @@ class Conversion:
         return {"bytes": self.bytes, "milliseconds": self.milliseconds, "launches": self.launches}
 
 
-@dataclass(frozen=True, eq=False)
-class StructAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class StructAdvice(ShortRepr):
     """Layouts of one struct type, the fastest first."""
 
     arrays: StructArrays
@@ -139,6 +149,23 @@ class StructAdvice:
         record = self.arrays.record
         return structure_of_arrays(record) if self.joined else record.declared
 
+    @property
+    def verdict(self) -> str:
+        """The answer for the arrays of this struct type in a sentence."""
+        of = "together" if self.joined else self.arrays.type_name
+        what = f"{', '.join(self.names)} ({of})"
+        if self.arrays.obstacle is not None:
+            return f"{what}: the layout cannot be changed: {self.arrays.obstacle}"
+        best = self.best
+        if best is None or best.ratio is None:
+            why = "no other layout is worth it" if self.present else "no time is predicted"
+            return f"Keep the layout of {what}: {why}."
+        layout = best.layout
+        return f"Lay {what} out as {layout.kind()}, {layout.describe()}: {gain_of(best.ratio)}."
+
+    def _in_short(self) -> str:
+        return self.verdict
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
         return {
@@ -154,8 +181,8 @@ class StructAdvice:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixAdvice(ShortRepr):
     """Orders of the arrays that the kernel indexes as matrices, the fastest first."""
 
     uses: tuple[MatrixUse, ...]
@@ -166,6 +193,17 @@ class MatrixAdvice:
     """The recommended one; None: keep them as they are."""
     conversion: Conversion | None
     """What converting to the recommended layout costs; None: nothing is recommended."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer for the matrices in a sentence."""
+        # Most kernels store their matrices well; then this one line is the whole answer.
+        if self.best is None or self.best.ratio is None:
+            return f"Keep {', '.join(use.matrix.name for use in self.uses)} row by row."
+        return f"Store {self.best.text}: {gain_of(self.best.ratio)}."
+
+    def _in_short(self) -> str:
+        return self.verdict
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
@@ -189,7 +227,7 @@ class MatrixAdvice:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayoutAdvice(ShownInNotebooks):
     """The answer to how a kernel's arrays should be laid out on a machine."""
 
@@ -200,6 +238,16 @@ class LayoutAdvice(ShownInNotebooks):
     matrices: MatrixAdvice | None
     """Advice on arrays that are indexed as matrices; None: the kernel has none."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence for each struct type, and one for all matrices."""
+        said = [structs.verdict for structs in self.structs]
+        said += [] if self.matrices is None else [self.matrices.verdict]
+        return " ".join(said) or NOTHING
+
+    def _in_short(self) -> str:
+        return f"{self.case.called} on {self.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""

@@ -17,6 +17,7 @@ from placewise.model.static_layout import (
     Reading,
     Weights,
 )
+from placewise.short_repr import ShortRepr
 from placewise.space.layout import Layout
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class StaticOption:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class StaticStructAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class StaticStructAdvice(ShortRepr):
     """Static costs of the layouts of one struct type, the cheapest first."""
 
     arrays: StructArrays
@@ -64,6 +65,26 @@ class StaticStructAdvice:
     exact: bool = False
     """Every partition of the accessed fields was looked at."""
 
+    @property
+    def verdict(self) -> str:
+        """The answer for the arrays of this struct type in a sentence."""
+        of = self.arrays.type_name if self.names == self.arrays.parameters else "together"
+        what = f"{', '.join(self.names)} ({of})"
+        if not self.options:
+            return f"{what}: the fields are not known: {self.arrays.obstacle}"
+        best = self.best
+        if best is None:
+            return (
+                f"Keep the layout of {what}: no other one has a lower static cost worth a change."
+            )
+        return (
+            f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}: {best.ratio:.2f} "
+            "times the static cost. Not run, not proven."
+        )
+
+    def _in_short(self) -> str:
+        return self.verdict
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
         return {
@@ -80,8 +101,8 @@ class StaticStructAdvice:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class StaticLayoutAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class StaticLayoutAdvice(ShortRepr):
     """The static cost of a kernel's layouts on a machine (Peng, Grossman and Sarkar 2016)."""
 
     case: Case
@@ -94,6 +115,16 @@ class StaticLayoutAdvice:
     notes: tuple[str, ...] = ()
     weights: Weights = WEIGHTS
     reading: Reading = LITERAL
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence for each struct type."""
+        return (
+            " ".join(one.verdict for one in self.structs) or "The kernel has no array of structs."
+        )
+
+    def _in_short(self) -> str:
+        return f"{self.case.called} on {self.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""

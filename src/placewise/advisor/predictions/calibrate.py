@@ -21,6 +21,7 @@ from placewise.machine.at_clock import at_clock
 from placewise.machine.clocks import clock_range, machine_at
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
+from placewise.short_repr import ShortRepr
 
 FOLLOWS = 0.5
 """A time tells the clock only if, from the highest to the lowest clock, it rises by at least the
@@ -36,8 +37,8 @@ STEPS = 30
 """Halvings of the search for the clock: it is found to a millionth of the range."""
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(ShortRepr):
     """A GPU's clock and the factor of its times, from one measured time."""
 
     case: Case
@@ -54,6 +55,10 @@ class Calibration:
     tells_clock: bool
     """Whether the clock was found from the time: none was given, and the kernel's time depends
     enough on it."""
+
+    def _in_short(self) -> str:
+        clock = f"{self.clock_mhz:.0f} MHz, {self.factor:.3g} times the predicted time"
+        return f"{self.case.called} on {self.machine.name}: {clock}"
 
     def to_dict(self) -> dict[str, Any]:
         """The calibration as JSON types, the document ``placewise-calibration``."""

@@ -23,6 +23,7 @@ from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import Target
 from placewise.machine import Machine, MachineLike, load_machine, machine_names
 from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -41,8 +42,8 @@ class CodeRun:
     """Arrays that the kernel writes, compared with those of the PTX run."""
 
 
-@dataclass(frozen=True, eq=False)
-class CodeReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class CodeReport(ShortRepr):
     """Machine code of a case's kernel for one target."""
 
     case: Case
@@ -56,6 +57,10 @@ class CodeReport:
     notes: tuple[str, ...]
     hints: tuple[HintFate, ...] = ()
     """What the compiler made of the cache hints of the kernel's loads."""
+
+    def _in_short(self) -> str:
+        code = self.code
+        return f"{code.kernel.name} for {self.target.arch}: {len(code.text)} machine instructions"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise machine-code --json`` prints."""

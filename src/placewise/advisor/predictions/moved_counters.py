@@ -39,6 +39,7 @@ from placewise.model.huang_li.retarget import (
     memories_of,
     seen_in,
 )
+from placewise.notebook import ShownInNotebooks
 from placewise.progress import Progress, silent
 from placewise.rewriter import rewrite
 from placewise.space import Placement, Way
@@ -47,14 +48,22 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True, eq=False)
-class MovedCounters:
+@dataclass(frozen=True, eq=False, repr=False)
+class MovedCounters(ShownInNotebooks):
     """Counters of a launch as it is, and with some of its arrays in other memories."""
 
     present: CounterReport
     """Counters of the launch as it is."""
     moved: CounterReport
     """Counters with the arrays of ``moved.moves`` in other memories."""
+
+    def _in_short(self) -> str:
+        moves = ", ".join(f"{array} → {space}" for array, space in self.moved.moves)
+        run = self.present.run
+        return (
+            f"{run.kernel.name} on {run.machine.name}, as it is and with {moves}: "
+            f"{len(self.moved.metrics)} counters; to_dataframe() lists them"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise counters --place … --json`` prints."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CounterReport(ShownInNotebooks):
     """Predicted counters of one launch."""
 
@@ -52,6 +52,13 @@ class CounterReport(ShownInNotebooks):
     """How the recorded launch differs from this one, in words."""
     moves: tuple[tuple[str, str], ...] = ()
     """(array, space) of the arrays that are in another memory than the case has them in."""
+
+    def _in_short(self) -> str:
+        moves = ", ".join(f"{array} → {space}" for array, space in self.moves)
+        moved = f" with {moves}" if moves else ""
+        beside = "" if self.measured is None else " beside recorded ones"
+        counters = f"{len(self.metrics)} counters{beside}; to_dataframe() lists them"
+        return f"{self.run.kernel.name} on {self.run.machine.name}{moved}: {counters}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise counters --json`` prints."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from placewise.advisor.documents.advice import prediction_document
+from placewise.advisor.explain.duration import duration
 from placewise.advisor.forms.timing import time_form
 from placewise.cases import CaseLike, load_case
 from placewise.dataframe import dataframe
@@ -32,7 +33,7 @@ NEARLY = 0.8
 longest part's cycles."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TimePrediction(ShownInNotebooks):
     """Predicted time of one launch on one machine."""
 
@@ -59,6 +60,11 @@ class TimePrediction(ShownInNotebooks):
         """Other parts of the machine that take at least 80 % as long as the limiting one. They
         limit next if the limiting part gets faster."""
         return self.prediction.near_binding(1.0 - NEARLY)[1:]
+
+    def _in_short(self) -> str:
+        low, high = (duration(t) for t in self.range_ms)
+        time = f"{duration(self.milliseconds)} ({low}–{high}), limited by {self.limited_by}"
+        return f"{self.case.called} on {self.machine.name}: {time}"
 
     def to_dict(self) -> dict[str, Any]:
         """The prediction as JSON types, the document ``placewise-time``."""
@@ -90,7 +96,7 @@ class TimePrediction(ShownInNotebooks):
         return dataframe([{"part": p.path, "cycles": p.cycles} for p in self.prediction.parts])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TimeReport(ShownInNotebooks):
     """Predicted times of one case on several machines."""
 
@@ -98,6 +104,11 @@ class TimeReport(ShownInNotebooks):
     """In the order in which the machines were asked for."""
     refused: tuple[tuple[str, str], ...]
     """(machine, why there is no time)."""
+
+    def _in_short(self) -> str:
+        times = [f"{p.machine.name} {duration(p.milliseconds)}" for p in self.predictions]
+        times += [f"{name} no time" for name, _ in self.refused]
+        return f"{self.predictions[0].case.called}: {', '.join(times)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise time --json`` prints."""

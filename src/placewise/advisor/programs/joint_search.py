@@ -57,13 +57,7 @@ class KernelForm:
     @property
     def moves(self) -> str:
         """What moves, in words; empty where nothing does."""
-        if not self.placement.spaces:
-            return ""
-        by_space: dict[str, list[str]] = {}
-        for array, space in self.placement:
-            by_space.setdefault(space, []).append(array)
-        words = "; ".join(f"{', '.join(names)} → {space}" for space, names in by_space.items())
-        return f"{words} ({self.placement.tiles})" if self.placement.tiles else words
+        return self.placement.in_words if self.placement.spaces else ""
 
 
 @dataclass(frozen=True, eq=False)

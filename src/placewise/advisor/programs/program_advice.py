@@ -11,13 +11,14 @@ from placewise.advisor.programs.written_program import WrittenProgram
 from placewise.dataframe import dataframe
 from placewise.kernel.programs.program import Program
 from placewise.machine import Machine
+from placewise.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramAdvice(ShortRepr):
     """The answer to where the arrays of a program should live in each of its kernels."""
 
     program: Program
@@ -42,6 +43,9 @@ class ProgramAdvice:
         """Predicted time of the program as it is, all rounds."""
         times = (one.present_ns * one.step.launch.times for one in self.launches)
         return self.program.rounds * sum(times)
+
+    def _in_short(self) -> str:
+        return f"{self.program.name} on {self.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise advise --json`` prints for a program."""

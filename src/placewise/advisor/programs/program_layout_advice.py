@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from placewise.advisor.advice import Verification
+from placewise.advisor.explain.gain import gain_of
 from placewise.advisor.forms.timing import Timed
 from placewise.advisor.layouts.layout_advice import TriedLayout
 from placewise.advisor.programs.chain import Step
@@ -15,7 +16,10 @@ from placewise.kernel.programs.program import Program
 from placewise.machine import Machine
 from placewise.memory.fields.record import LineUse
 from placewise.model import Ratio
+from placewise.short_repr import ShortRepr
 from placewise.space.layout import Layout
+
+NOTHING = "No kernel of the program has an array of structs: there is no layout to choose."
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,7 @@ class ProgramConversion:
         return {"bytes": self.bytes, "milliseconds": self.milliseconds, "rounds": self.rounds}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProgramLayoutOption(TriedLayout):
     """A layout of one struct type in all kernels of a program. ``ratio`` counts the conversion."""
 
@@ -83,8 +87,8 @@ class ProgramLayoutOption(TriedLayout):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramStructAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramStructAdvice(ShortRepr):
     """Layouts of one struct type in a program, the fastest first."""
 
     structs: ProgramStructs
@@ -93,6 +97,25 @@ class ProgramStructAdvice:
     options: tuple[ProgramLayoutOption, ...]
     best: ProgramLayoutOption | None
     """The recommended one; None: keep the present layout, or there is no other."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer for the arrays of this struct type in a sentence."""
+        best = self.best
+        what = f"{', '.join(self.structs.names)} ({self.structs.arrays.type_name})"
+        if self.structs.obstacle is not None:
+            return f"{what}: the layout cannot be changed: {self.structs.obstacle}"
+        if best is None or best.ratio is None:
+            return (
+                f"Keep the layout of {what}: no other layout is worth it in all kernels together."
+            )
+        return (
+            f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}, in all kernels: "
+            f"the program is {gain_of(best.ratio)}, conversion counted."
+        )
+
+    def _in_short(self) -> str:
+        return self.verdict
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
@@ -108,8 +131,8 @@ class ProgramStructAdvice:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramLayoutsTogether:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramLayoutsTogether(ShortRepr):
     """The recommended layouts of several struct types, written into one source and proven."""
 
     chosen: tuple[ProgramLayoutOption, ...]
@@ -130,6 +153,10 @@ class ProgramLayoutsTogether:
         """All kernels with all these layouts."""
         return self.written[-1].program.source
 
+    def _in_short(self) -> str:
+        layouts = ", ".join(f"{o.structs.arrays.type_name} as {o.text}" for o in self.chosen)
+        return f"{layouts}: {gain_of(self.ratio)}"
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
         return {
@@ -143,8 +170,8 @@ class ProgramLayoutsTogether:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramLayoutAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramLayoutAdvice(ShortRepr):
     """The answer to how the arrays of a program should be laid out, in all its kernels."""
 
     program: Program
@@ -161,6 +188,14 @@ class ProgramLayoutAdvice:
     def present_ms(self) -> float:
         """Predicted time of the program as it is, all rounds."""
         return sum(one.total_ms for one in self.launches)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence for each struct type."""
+        return " ".join(one.verdict for one in self.structs) or NOTHING
+
+    def _in_short(self) -> str:
+        return f"{self.program.name} on {self.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise layout --json`` prints for a program."""
@@ -188,8 +223,8 @@ class ProgramLayoutAdvice:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramForm:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramForm(ShortRepr):
     """A program with a layout of its arrays and placements of them; either may be the present
     one."""
 
@@ -234,6 +269,9 @@ class ProgramForm:
         """What came out when the placements ran in sequence; None: nothing moves."""
         return self.advice.verification if self.is_moved else None
 
+    def _in_short(self) -> str:
+        return f"{self.layout_text}; {self.placement_text}: {gain_of(self.ratio)}"
+
     def to_dict(self) -> dict[str, Any]:
         """The form as JSON types."""
         chosen = self.advice.recommended if self.is_moved else None
@@ -248,8 +286,8 @@ class ProgramForm:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramJointAdvice:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramJointAdvice(ShortRepr):
     """The answer to where a program's arrays should live and how they should be laid out, searched
     together."""
 
@@ -259,6 +297,27 @@ class ProgramJointAdvice:
     recommended: ProgramForm | None
     """None: keep the program as it is."""
     notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence."""
+        best = self.recommended
+        if best is None:
+            return "Keep the program as it is: no layout and no placement is worth it."
+        parts = []
+        if best.layout is not None:
+            names = ", ".join(best.layout.structs.names)
+            parts.append(f"lay {names} out as {best.layout.kind}, {best.layout.text}")
+        if best.is_moved:
+            parts.append(f"move {best.placement_text}")
+        words = "; ".join(parts)
+        return (
+            f"{words[0].upper()}{words[1:]}: the program is {gain_of(best.ratio)}, copies and "
+            "conversion counted; all outputs are bit-identical."
+        )
+
+    def _in_short(self) -> str:
+        return f"{self.layouts.program.name} on {self.layouts.machine.name}: {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise advise --layouts --json`` prints for a program."""

@@ -16,6 +16,7 @@ from placewise.kernel.binary.sass.live import LiveRegisters, live_registers
 from placewise.kernel.binary.sass.printed import printed
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import Spills, disassemble
+from placewise.short_repr import ShortRepr
 
 _REMEMBERED = 32
 LISTED = ("-c", "-json")
@@ -24,8 +25,8 @@ OLDEST_DISASSEMBLED = 70
 """Oldest target whose machine code is read: Volta's, which nvdisasm reads as Turing's."""
 
 
-@dataclass(frozen=True)
-class MachineCode:
+@dataclass(frozen=True, repr=False)
+class MachineCode(ShortRepr):
     """Machine code of one kernel for one target."""
 
     kernel: Kernel
@@ -36,6 +37,9 @@ class MachineCode:
     """None for targets that nvdisasm does not read."""
     text: Mapping[int, str]
     """Text of each instruction, by offset; empty without a listing."""
+
+    def _in_short(self) -> str:
+        return f"{self.kernel.name} for {self.kernel.arch}: {len(self.text)} instructions"
 
     @cached_property
     def live(self) -> Mapping[int, LiveRegisters]:

@@ -11,6 +11,7 @@ from typing import Any
 from placewise.kernel.cases.given_accesses import GivenAccesses
 from placewise.kernel.launch import Inputs, Launch
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
+from placewise.short_repr import ShortRepr
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class StructMember:
     """The parameter's declaration, such as ``const float *c_x``."""
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+@dataclass(frozen=True, eq=False, repr=False)
+class Case(ShortRepr):
     """One kernel launch to advise on. Build it with :func:`make_case` or :func:`load_case`."""
 
     name: str
@@ -78,6 +79,17 @@ class Case:
     members: tuple[StructMember, ...] = ()
     """Pointers of structs that stand apart in ``source``, as parameters, so that they can be
     placed."""
+
+    def _in_short(self) -> str:
+        grid, block = ("×".join(map(str, d)) for d in (self.launch.grid, self.launch.block))
+        return (
+            f"{self.called} with grid {grid}, block {block}, {len(self.inputs.arguments)} arguments"
+        )
+
+    @property
+    def called(self) -> str:
+        """The kernel's name, or the case's where PTX with one kernel names none."""
+        return self.kernel or self.name
 
     @property
     def filename(self) -> str:

@@ -13,6 +13,7 @@ from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.make_case import Extent, Value, is_positional, make_case, positional
 from placewise.kernel.launch import ArrayArgument, Inputs
+from placewise.short_repr import ShortRepr
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,8 @@ class KernelLaunch:
     times: int = 1
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramLaunch:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramLaunch(ShortRepr):
     """One launch of a program: its case, and which of the program's arrays it gets."""
 
     case: Case
@@ -43,6 +44,9 @@ class ProgramLaunch:
     shared: tuple[tuple[str, str], ...]
     """(argument of the case, name of the program's array), for arrays only."""
     times: int
+
+    def _in_short(self) -> str:
+        return f"{self.case.kernel}, {self.times} times"
 
     def arrays_of(self, named: Case) -> dict[str, str]:
         """Program's array by parameter, of this launch's case with its arguments ``named`` after
@@ -55,8 +59,8 @@ class ProgramLaunch:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+@dataclass(frozen=True, eq=False, repr=False)
+class Program(ShortRepr):
     """Launches that run one after another, all of them ``rounds`` times. Build it with
     :func:`make_program` or :func:`read_program`."""
 
@@ -74,6 +78,10 @@ class Program:
     def filename(self) -> str:
         """File of the source, or what stands for it in messages."""
         return self.launches[0].case.filename
+
+    def _in_short(self) -> str:
+        kernels = ", ".join(launch.case.kernel for launch in self.launches)
+        return f"{self.name}: {kernels}; {self.rounds} rounds"
 
 
 def make_program(

@@ -26,12 +26,13 @@ from placewise.memory.simulate.requests.filtered_reads import filtered_axes
 from placewise.memory.simulate.schedule.block_divergence import block_divergence
 from placewise.memory.simulate.schedule.concurrent_loads import loading_blocks
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
+from placewise.short_repr import ShortRepr
 
 SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatedLaunch:
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedLaunch(ShortRepr):
     """What was executed and counted in a launch on a simulated machine."""
 
     kernel: Kernel
@@ -41,6 +42,9 @@ class SimulatedLaunch:
     traffic: Traffic
     execution: Execution
     notes: tuple[str, ...]
+
+    def _in_short(self) -> str:
+        return f"{self.kernel.name} on {self.machine.name}"
 
     @property
     def from_machine_code(self) -> bool:

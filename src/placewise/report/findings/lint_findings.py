@@ -52,6 +52,23 @@ def compared(found: Sequence[Found], baseline: Sequence[str]) -> tuple[Found, ..
     return tuple(marked)
 
 
+def first_remark(remarks: Sequence[Remark]) -> str:
+    """The first of the remarks in a sentence, with its line."""
+    if not remarks:
+        return "No access wastes bandwidth."
+    first = remarks[0]
+    where = "" if first.line is None else f"Line {first.line.line}: "
+    return f"{where}{first.message}."
+
+
+def remarks_in_short(remarks: Sequence[Remark]) -> str:
+    """In two sentences, how many remarks there are, and the first of them."""
+    warnings = sum(remark.warning for remark in remarks)
+    notes = len(remarks) - warnings
+    counts = f"{warnings} warning{'s' * (warnings != 1)}, {notes} note{'s' * (notes != 1)}"
+    return f"{counts}. {first_remark(remarks)}"
+
+
 def lint_document(report: CounterReport, found: Sequence[Found]) -> dict[str, Any]:
     """The document that ``placewise lint --json`` prints: all findings on the launch of
     ``report``."""

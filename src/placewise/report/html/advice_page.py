@@ -9,7 +9,6 @@ from placewise.progress import Progress, silent
 from placewise.report.html.changes import changed_lines
 from placewise.report.html.forms import simulated_form
 from placewise.report.html.page import Page
-from placewise.report.layouts.joint import joint_verdict
 
 PRESENT = "as it is"
 DRAWING = "simulating memories for the report"
@@ -111,7 +110,7 @@ def joint_page(
     return Page(
         kind="advise",
         title=f"{advice.case.kernel} on {advice.machine.name}: layout and placement together",
-        verdict=joint_verdict(advice),
+        verdict=advice.verdict,
         document=advice.to_dict(),
         forms=forms,
         changes=changes,

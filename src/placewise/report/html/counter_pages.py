@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placewise.advisor.documents.counters import counters_document
-from placewise.advisor.lint import Remark, lint
+from placewise.advisor.lint import lint
 from placewise.advisor.predictions.predicted_counters import CounterReport
-from placewise.report.findings.lint_findings import Found, lint_document
+from placewise.report.findings.lint_findings import (
+    Found,
+    first_remark,
+    lint_document,
+    remarks_in_short,
+)
 from placewise.report.html.advice_page import PRESENT
 from placewise.report.html.forms import form_document
 from placewise.report.html.page import Page
@@ -22,33 +27,18 @@ def counters_page(report: CounterReport, *, present: CounterReport | None = None
     return Page(
         kind="counters",
         title=f"{report.run.kernel.name} on {report.run.machine.name}: counters",
-        verdict=_first_remark(lint(report.run)),
+        verdict=first_remark(lint(report.run)),
         document=counters_document(report, present=present),
         forms=forms,
     )
 
 
-def _first_remark(remarks: Sequence[Remark]) -> str:
-    if not remarks:
-        return "No access wastes bandwidth."
-    first = remarks[0]
-    where = "" if first.line is None else f"Line {first.line.line}: "
-    return f"{where}{first.message}."
-
-
 def lint_page(report: CounterReport, found: Sequence[Found]) -> Page:
     """The page of findings on wasted bandwidth; the verdict leaves out findings of the baseline."""
-    remarks = [one.remark for one in found if not one.known]
-    warnings = sum(remark.warning for remark in remarks)
-    notes = len(remarks) - warnings
-    verdict = (
-        f"{warnings} warning{'s' * (warnings != 1)}, {notes} note{'s' * (notes != 1)}. "
-        f"{_first_remark(remarks)}"
-    )
     return Page(
         kind="lint",
         title=f"{report.run.kernel.name} on {report.run.machine.name}: wasted bandwidth",
-        verdict=verdict,
+        verdict=remarks_in_short([one.remark for one in found if not one.known]),
         document=lint_document(report, found),
         forms=[form_document(report, title=PRESENT, remarks=[one.remark for one in found])],
     )

@@ -17,7 +17,6 @@ from placewise.report.html.advice_page import DRAWING, PRESENT
 from placewise.report.html.changes import changed_lines
 from placewise.report.html.forms import simulated_form
 from placewise.report.html.page import Page
-from placewise.report.layouts.layout import layout_verdict
 
 
 def layout_page(
@@ -49,7 +48,7 @@ def layout_page(
     return Page(
         kind="layout",
         title=f"{advice.case.kernel} on {advice.machine.name}: how its arrays should be laid out",
-        verdict=layout_verdict(advice),
+        verdict=advice.verdict,
         document=advice.to_dict(),
         forms=forms,
         changes=[

@@ -8,11 +8,13 @@ from typing import Any
 from placewise.advisor.advice import Advice
 from placewise.advisor.layouts.joint_advice import JointAdvice
 from placewise.advisor.layouts.layout_advice import LayoutAdvice
+from placewise.advisor.predictions.moved_counters import MovedCounters
 from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 from placewise.executor.run_case import CaseRun
+from placewise.report.findings.lint_report import LintReport
 from placewise.report.html.advice_page import advice_page, joint_page
-from placewise.report.html.counter_pages import counters_page
+from placewise.report.html.counter_pages import counters_page, lint_page
 from placewise.report.html.layout_page import layout_page
 from placewise.report.html.page import Page, page_text
 from placewise.report.html.run_page import run_page
@@ -33,6 +35,10 @@ def page_of(result: Any) -> Page:
             return layout_page(result)
         case CounterReport():
             return counters_page(result)
+        case MovedCounters():
+            return counters_page(result.moved, present=result.present)
+        case LintReport():
+            return lint_page(result.counters, result.found)
         case TimeReport():
             return times_page(result)
         case TimePrediction():

@@ -20,7 +20,6 @@ from placewise.report.html.advice_page import DRAWING, PRESENT
 from placewise.report.html.changes import changed_lines
 from placewise.report.html.forms import simulated_form
 from placewise.report.html.page import Page
-from placewise.report.layouts.program_layout import joint_program_verdict, program_layout_verdict
 
 
 def of_program(advice: ProgramAdvice | ProgramJointAdvice, *, progress: Progress = silent) -> Page:
@@ -72,7 +71,7 @@ def program_layout_page(
     return Page(
         kind="layout",
         title=f"{advice.program.name} on {advice.machine.name}: how its arrays should be laid out",
-        verdict=program_layout_verdict(advice),
+        verdict=advice.verdict,
         document=advice.to_dict(),
         forms=forms,
         changes=_changes(advice.program.source, source),
@@ -90,7 +89,7 @@ def program_joint_page(
     return Page(
         kind="advise",
         title=f"{layouts.program.name} on {layouts.machine.name}: layout and placement together",
-        verdict=joint_program_verdict(advice),
+        verdict=advice.verdict,
         document=advice.to_dict(),
         forms=_layout_forms(layouts, None, instruction_limit, progress),
         changes=_changes(layouts.program.source, source),

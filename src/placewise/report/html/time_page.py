@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from placewise.advisor.explain.duration import duration
 from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 from placewise.progress import Progress, silent
 from placewise.report.html.advice_page import DRAWING
 from placewise.report.html.forms import simulated_form
 from placewise.report.html.page import Page
-from placewise.report.predictions.times import duration
 
 FORMS = 2
 """Most machines whose memories are simulated for the page, the first ones asked for."""

@@ -9,12 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advisor.explain.gain import chance, speedup
-from placewise.advisor.layouts.joint_advice import JointAdvice, JointForm
+from placewise.advisor.explain.duration import duration
+from placewise.advisor.explain.gain import chance, speedup, speedup_range
+from placewise.advisor.layouts.joint_advice import JointAdvice
 from placewise.advisor.layouts.layout_advice import LayoutOption, MatrixOption
 from placewise.output_file import write_together
 from placewise.report.formats import json_text
-from placewise.report.predictions.times import duration
 from placewise.rewriter.layouts import (
     cpp_conversion,
     cpp_matrix_conversion,
@@ -34,25 +34,8 @@ def render_joint(advice: JointAdvice) -> RenderableType:
         f"on {escape(advice.machine.name)}"
     )
     notes = [Text(note, style="dim") for note in advice.notes]
-    verdict = Text(joint_verdict(advice), style="bold")
+    verdict = Text(advice.verdict, style="bold")
     return Group(heading, Text(), verdict, Text(), _forms(advice), Text(), *notes)
-
-
-def joint_verdict(advice: JointAdvice) -> str:
-    """The answer in a sentence."""
-    best = advice.recommended
-    if best is None:
-        return "Keep layout and placement as they are: nothing gains enough."
-    parts = []
-    if best.layout is not None:
-        parts.append(f"lay out {best.layout.text}")
-    if best.option is not None:
-        parts.append(f"place {best.placement_text}")
-    words = " and ".join(parts)
-    gain = f"{speedup(best.ratio.ratio)} times as fast ({_range(best)})"
-    if best.ratio.faster is not None:
-        gain += f", {chance(best.ratio.faster)} likely to be faster"
-    return f"{words[0].upper()}{words[1:]}: {gain}."
 
 
 def _forms(advice: JointAdvice) -> Table:
@@ -70,14 +53,10 @@ def _forms(advice: JointAdvice) -> Table:
             escape(form.layout_text),
             escape(form.placement_text),
             "" if ms is None else duration(ms),
-            f"{speedup(ratio.ratio)} ({_range(form)})",
+            f"{speedup(ratio.ratio)} ({speedup_range(ratio)})",
             "" if ratio.faster is None else chance(ratio.faster),
         )
     return table
-
-
-def _range(form: JointForm) -> str:
-    return f"{speedup(form.ratio.high)}–{speedup(form.ratio.low)}"
 
 
 def write_joint_files(advice: JointAdvice, folder: Path) -> tuple[Path, ...]:

@@ -9,9 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advisor.explain.gain import chance, speedup
+from placewise.advisor.explain.duration import duration
+from placewise.advisor.explain.gain import chance, speedup, speedup_range
 from placewise.advisor.forms.timing import Timed
 from placewise.advisor.layouts.layout_advice import (
+    NOTHING,
     Conversion,
     LayoutAdvice,
     LayoutOption,
@@ -22,13 +24,8 @@ from placewise.advisor.layouts.layout_advice import (
 from placewise.choose.matrix_orders import MatrixUse
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
-from placewise.report.predictions.times import duration
 
 LINES_SHOWN = 6
-NOTHING = (
-    "The kernel has no array of structs, and none that it indexes as a matrix: there is no layout "
-    "to choose. `placewise advise` says which memory each array should live in."
-)
 
 
 def render_layouts(advice: LayoutAdvice) -> RenderableType:
@@ -56,8 +53,8 @@ def layout_heading(case: Case, machine: Machine) -> Text:
 
 def _struct(structs: StructAdvice) -> list[RenderableType]:
     if structs.arrays.obstacle is not None:
-        return [Text(struct_verdict(structs)), Text()]
-    parts: list[RenderableType] = [Text(struct_verdict(structs), style="bold")]
+        return [Text(structs.verdict), Text()]
+    parts: list[RenderableType] = [Text(structs.verdict, style="bold")]
     if structs.conversion is not None:
         parts.append(_conversion(structs.conversion))
     declared = structs.now.describe()
@@ -69,37 +66,8 @@ def _struct(structs: StructAdvice) -> list[RenderableType]:
     return parts
 
 
-def layout_verdict(advice: LayoutAdvice) -> str:
-    """The answer in a sentence for each struct type, and one for all matrices."""
-    if not advice.structs and advice.matrices is None:
-        return NOTHING
-    said = [struct_verdict(structs) for structs in advice.structs]
-    return " ".join([*said, *([matrix_verdict(advice.matrices)] if advice.matrices else [])])
-
-
-def struct_verdict(structs: StructAdvice) -> str:
-    """The answer for the arrays of one struct type in a sentence."""
-    arrays, best = structs.arrays, structs.best
-    of = "together" if structs.joined else arrays.type_name
-    what = f"{', '.join(structs.names)} ({of})"
-    if arrays.obstacle is not None:
-        return f"{what}: the layout cannot be changed: {arrays.obstacle}"
-    if best is None or best.ratio is None:
-        why = "no other layout is worth it" if structs.present else "no time is predicted"
-        return f"Keep the layout of {what}: {why}."
-    return f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}: {_gain(best)}."
-
-
-def matrix_verdict(matrices: MatrixAdvice) -> str:
-    """The answer for the arrays that are indexed as matrices, in a sentence."""
-    # Most kernels store their matrices well; then this one line is the whole answer.
-    if matrices.best is None:
-        return f"Keep {', '.join(use.matrix.name for use in matrices.uses)} row by row."
-    return f"Store {matrices.best.text}: {_gain(matrices.best)}."
-
-
 def _matrices(matrices: MatrixAdvice) -> list[RenderableType]:
-    parts: list[RenderableType] = [Text(matrix_verdict(matrices), style="bold")]
+    parts: list[RenderableType] = [Text(matrices.verdict, style="bold")]
     if matrices.conversion is not None:
         parts.append(_conversion(matrices.conversion))
     if matrices.options:
@@ -126,20 +94,6 @@ def _sectors(uses: Sequence[MatrixUse]) -> Table:
             order,
         )
     return table
-
-
-def _gain(option: TriedLayout) -> str:
-    """``2.31 times as fast (2.02–2.61), 97% likely to be faster``."""
-    assert option.ratio is not None, "asked for timed options only"
-    words = f"{speedup(option.ratio.ratio)} times as fast ({_range(option)})"
-    if option.ratio.faster is not None:
-        words += f", {chance(option.ratio.faster)} likely to be faster"
-    return words
-
-
-def _range(option: TriedLayout) -> str:
-    assert option.ratio is not None, "asked for timed options only"
-    return f"{speedup(option.ratio.high)}–{speedup(option.ratio.low)}"
 
 
 def _conversion(found: Conversion) -> Text:
@@ -178,7 +132,7 @@ def _options(declared: str, present: Timed | None, options: Sequence[TriedLayout
             faster = option.ratio.faster
             cells += [
                 duration(option.timed.ms),
-                f"{speedup(option.ratio.ratio)} ({_range(option)})",
+                f"{speedup(option.ratio.ratio)} ({speedup_range(option.ratio)})",
                 "" if faster is None else chance(faster),
             ]
         else:

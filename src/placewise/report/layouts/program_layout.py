@@ -11,22 +11,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advisor.explain.gain import chance, speedup
+from placewise.advisor.explain.duration import duration
+from placewise.advisor.explain.gain import chance, gain_of, speedup, speedup_range
 from placewise.advisor.programs.program_layout_advice import (
+    NOTHING,
     ProgramForm,
     ProgramJointAdvice,
     ProgramLayoutAdvice,
     ProgramLayoutOption,
     ProgramStructAdvice,
 )
-from placewise.model import Ratio
 from placewise.output_file import write_together
 from placewise.report.formats import json_text
 from placewise.report.layouts.layout import LINES_SHOWN
-from placewise.report.predictions.times import duration
 from placewise.rewriter.layouts import cpp_conversion, numpy_conversion
-
-NOTHING = "No kernel of the program has an array of structs: there is no layout to choose."
 
 
 def render_program_layout(advice: ProgramLayoutAdvice) -> RenderableType:
@@ -38,7 +36,7 @@ def render_program_layout(advice: ProgramLayoutAdvice) -> RenderableType:
         parts += _struct(advice, structs)
     if advice.together is not None:
         both = " and ".join(o.structs.arrays.type_name for o in advice.together.chosen)
-        verdict = f"{both} laid out so: the program is {_gain(advice.together.ratio)}, all "
+        verdict = f"{both} laid out so: the program is {gain_of(advice.together.ratio)}, all "
         verdict += f"conversions counted ({advice.together.detail})."
         parts += [Text(verdict, style="bold"), Text()]
     parts += [Text(note, style="dim") for note in advice.notes]
@@ -54,27 +52,8 @@ def _heading(advice: ProgramLayoutAdvice) -> Text:
     )
 
 
-def program_layout_verdict(advice: ProgramLayoutAdvice) -> str:
-    """The answer in a sentence for each struct type."""
-    return " ".join(map(program_struct_verdict, advice.structs)) or NOTHING
-
-
-def program_struct_verdict(structs: ProgramStructAdvice) -> str:
-    """The answer for the arrays of one struct type in a sentence."""
-    best = structs.best
-    what = f"{', '.join(structs.structs.names)} ({structs.structs.arrays.type_name})"
-    if structs.structs.obstacle is not None:
-        return f"{what}: the layout cannot be changed: {structs.structs.obstacle}"
-    if best is None or best.ratio is None:
-        return f"Keep the layout of {what}: no other layout is worth it in all kernels together."
-    return (
-        f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}, in all kernels: the "
-        f"program is {_gain(best.ratio)}, conversion counted."
-    )
-
-
 def _struct(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Iterator[RenderableType]:
-    yield Text(program_struct_verdict(structs), style="bold")
+    yield Text(structs.verdict, style="bold")
     if structs.best is not None:
         yield _conversion(structs.best)
     yield Text()
@@ -104,15 +83,6 @@ def _conversion(option: ProgramLayoutOption) -> Text:
     )
 
 
-def _gain(ratio: Ratio) -> str:
-    words = f"{speedup(ratio.ratio)} times as fast ({_range(ratio)})"
-    return words if ratio.faster is None else f"{words}, {chance(ratio.faster)} likely to be faster"
-
-
-def _range(ratio: Ratio) -> str:
-    return f"{speedup(ratio.high)}–{speedup(ratio.low)}"
-
-
 def _options(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table:
     """Every layout: the whole program, then each launch."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -138,7 +108,7 @@ def _options(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table
             option.kind,
             *(duration(timed.ms or 0.0) for timed in option.launches),
             duration(option.total_ms),
-            f"{speedup(ratio.ratio)} ({_range(ratio)})",
+            f"{speedup(ratio.ratio)} ({speedup_range(ratio)})",
             "" if ratio.faster is None else chance(ratio.faster),
             escape(option.detail),
         )
@@ -199,7 +169,7 @@ def render_program_joint(advice: ProgramJointAdvice) -> RenderableType:
     """The whole report on layouts and placements together, for a rich console."""
     layouts = advice.layouts
     parts: list[RenderableType] = [_heading(layouts), Text()]
-    parts += [Text(joint_program_verdict(advice), style="bold"), Text()]
+    parts += [Text(advice.verdict, style="bold"), Text()]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("layout", overflow="fold")
     table.add_column("placement", overflow="fold")
@@ -222,26 +192,8 @@ def _form_cells(form: ProgramForm) -> Sequence[str]:
         form.layout_text,
         form.placement_text,
         duration(form.total_ms),
-        f"{speedup(ratio.ratio)} ({_range(ratio)})",
+        f"{speedup(ratio.ratio)} ({speedup_range(ratio)})",
         "" if ratio.faster is None else chance(ratio.faster),
-    )
-
-
-def joint_program_verdict(advice: ProgramJointAdvice) -> str:
-    """The answer in a sentence."""
-    best = advice.recommended
-    if best is None:
-        return "Keep the program as it is: no layout and no placement is worth it."
-    parts = []
-    if best.layout is not None:
-        names = ", ".join(best.layout.structs.names)
-        parts.append(f"lay {names} out as {best.layout.kind}, {best.layout.text}")
-    if best.is_moved:
-        parts.append(f"move {best.placement_text}")
-    words = "; ".join(parts)
-    return (
-        f"{words[0].upper()}{words[1:]}: the program is {_gain(best.ratio)}, copies and conversion "
-        "counted; all outputs are bit-identical."
     )
 
 

@@ -30,23 +30,8 @@ def render_static_layouts(advice: StaticLayoutAdvice) -> RenderableType:
     return Group(*parts)
 
 
-def static_verdict(structs: StaticStructAdvice) -> str:
-    """The answer for the arrays of one struct type in a sentence."""
-    of = structs.arrays.type_name if structs.names == structs.arrays.parameters else "together"
-    what = f"{', '.join(structs.names)} ({of})"
-    if not structs.options:
-        return f"{what}: the fields are not known: {structs.arrays.obstacle}"
-    best = structs.best
-    if best is None:
-        return f"Keep the layout of {what}: no other one has a lower static cost worth a change."
-    return (
-        f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}: {best.ratio:.2f} times "
-        "the static cost. Not run, not proven."
-    )
-
-
 def _struct(structs: StaticStructAdvice) -> list[RenderableType]:
-    parts: list[RenderableType] = [Text(static_verdict(structs), style="bold"), Text()]
+    parts: list[RenderableType] = [Text(structs.verdict, style="bold"), Text()]
     if structs.options:
         parts += [_table(structs), Text()]
     if structs.looked_at > len(structs.options):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from placewise.advisor.explain.duration import duration
 from placewise.advisor.predictions.calibrate import Calibration
-from placewise.report.predictions.times import duration
 
 
 def render_calibration(found: Calibration) -> RenderableType:

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from placewise.advisor.explain.duration import duration
 from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 from placewise.model import Prediction
 
@@ -98,11 +99,3 @@ def range_in_words(prediction: Prediction) -> str:
         f"time at {clock:.0f} MHz; the clock is not known: {', '.join(times)}; {error}; "
         "the 80 % range covers both"
     )
-
-
-def duration(milliseconds: float) -> str:
-    """A time as text in a suitable unit: ``1.31 ms``, ``830 µs``."""
-    for unit, size in (("s", 1e3), ("ms", 1.0), ("µs", 1e-3)):
-        if milliseconds >= size:
-            return f"{milliseconds / size:.3g} {unit}"
-    return f"{milliseconds * 1e6:.3g} ns"

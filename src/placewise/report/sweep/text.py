@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from placewise.report.predictions.times import duration
+from placewise.advisor.explain.duration import duration
 from placewise.sweep import Row, SweepResult
 
 LINES_SHOWN = 60

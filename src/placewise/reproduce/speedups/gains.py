@@ -109,7 +109,7 @@ def _key(case: Case, machine: Machine, most: int) -> str:
         repr(case.launch),
         *data,
         *constants,
-        repr(machine),
+        machine.digest,
         str(most),
     )
 

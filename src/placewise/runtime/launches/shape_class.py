@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Collection
-from functools import lru_cache
 
 from placewise.disk_cache import key_of
 from placewise.kernel.launch import Launch
@@ -47,18 +46,13 @@ def disk_key(identity: str, machine: Machine, arch: str, key: str, settings: str
     """Name of a choice on disk. It depends on the kernel's source and options, the machine, the
     class, the demand on a choice, and the version of Placewise."""
     version = importlib.metadata.version("placewise")
-    return key_of(version, identity, _digest(machine), arch, key, settings)
+    return key_of(version, identity, machine.digest, arch, key, settings)
 
 
 def bits(value: Scalar) -> str:
     """A scalar's type and value; the same text for the same bits."""
     raw = value.tobytes().hex() if hasattr(value, "tobytes") else repr(value)
     return f"{_type(value)}:{raw}"
-
-
-@lru_cache(maxsize=16)
-def _digest(machine: Machine) -> str:
-    return key_of(repr(machine))
 
 
 def _type(value: Value) -> str:
