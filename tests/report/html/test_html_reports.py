@@ -80,5 +80,16 @@ def test_results_show_their_page_in_notebooks(gather_advice):
     assert "srcdoc=" in gather_advice._repr_html_()
     source = "__global__ void one(int *a) { a[threadIdx.x] = 1; }"
     case = placewise.make_case("one", source, [np.zeros(32, np.int32)], block=32, grid=1)
-    assert "srcdoc=" in placewise.execute(case)._repr_html_()
     assert "srcdoc=" in placewise.predict_time(case, "A100")._repr_html_()
+    assert "srcdoc=" in placewise.lint(case, "A100")._repr_html_()
+    moved = placewise.predict_moved_counters(case, "A100", {"a": "shared"}, retarget=True)
+    assert "srcdoc=" in moved._repr_html_()
+
+
+def test_the_page_of_a_result_is_made_once():
+    source = "__global__ void one(int *a) { a[threadIdx.x] = 1; }"
+    run = placewise.execute(
+        placewise.make_case("one", source, [np.zeros(32, np.int32)], block=32, grid=1)
+    )
+    assert "srcdoc=" in run._repr_html_()
+    assert run._repr_html_() is run._repr_html_()

@@ -14,7 +14,7 @@ from placewise.machine.at_clock import at_clock
 from placewise.machine.clocks import clock_range
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model import SAME, Prediction, Ratio, relative_times, timeline_model
-from placewise.model.base import Sampling
+from placewise.model.base import Evidence, Sampling
 from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
@@ -144,20 +144,36 @@ def time_form(
         return Timed(None, f"{error.message}{where}")
 
 
-def watch_form(kernel: Kernel, case: Case, machine: Machine) -> tuple[Timed, Watched | None]:
-    """Time of ``kernel``, one form of the case's, and what the warps of an SM do meanwhile; None
-    where no time is predicted."""
+@dataclass(frozen=True, eq=False)
+class WatchedForm:
+    """A form's predicted time, and what the warps of an SM do meanwhile."""
+
+    timed: Timed
+    watched: Watched | None = None
+    """None where no time is predicted."""
+    evidence: Evidence | None = None
+    """What the time rests on, with cold caches; None where no time is predicted."""
+
+
+def watch_form(
+    kernel: Kernel, case: Case, machine: Machine, known: Prediction | None = None
+) -> WatchedForm:
+    """Time of ``kernel``, one form of the case's, and what the warps of an SM do meanwhile. The
+    time is ``known`` where it was predicted before."""
     if not is_timed(machine):
-        return time_form(kernel, case, machine), None
+        return WatchedForm(time_form(kernel, case, machine))
     model = timeline_model()
     try:
-        evidence = at_launch(evidence_of(kernel, case.launch, case.inputs, machine), machine)
+        cold = evidence_of(kernel, case.launch, case.inputs, machine, guards=False)
+        evidence = at_launch(cold, machine)
         clocks = clock_range(machine)
         at = machine if clocks is None else at_clock(machine, clocks.assumed)
-        timed = Timed(predict_clocked(model, evidence, machine), loads=_load_hits(evidence.run))
-        return timed, model.watch(evidence, at)
+        prediction = known or predict_clocked(model, evidence, machine)
+        timed = Timed(prediction, loads=_load_hits(evidence.run))
+        return WatchedForm(timed, model.watch(evidence, at), cold)
     except UnsupportedError as error:
-        return Timed(None, f"{error.message}{f' ({error.where})' if error.where else ''}"), None
+        why = f"{error.message}{f' ({error.where})' if error.where else ''}"
+        return WatchedForm(Timed(None, why))
 
 
 def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:

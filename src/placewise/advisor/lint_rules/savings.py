@@ -27,14 +27,20 @@ _WIDTH = 128.0
 """Bytes that L1's data array and shared memory give in a cycle (CUDA C++ Programming Guide)."""
 
 
-def with_savings(report: CounterReport, remarks: Sequence[Remark]) -> list[Remark]:
-    """``remarks`` with their savings; None where the launch has no predicted time."""
+def with_savings(
+    report: CounterReport, remarks: Sequence[Remark], evidence: Evidence | None = None
+) -> list[Remark]:
+    """``remarks`` with their savings; None where the launch has no predicted time. ``evidence`` is
+    what that time rests on, where it is known already."""
     if not remarks:
         return []
     run = report.run
     model = MODELS[DEFAULT].make()
     try:
-        evidence = evidence_of(run.kernel, run.launch, report.case.inputs, run.machine)
+        if evidence is None:
+            evidence = evidence_of(
+                run.kernel, run.launch, report.case.inputs, run.machine, guards=False
+            )
         now = model.predict(evidence, run.machine).total
     except PlacewiseError:
         return list(remarks)

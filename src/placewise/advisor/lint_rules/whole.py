@@ -13,6 +13,7 @@ from placewise.advisor.lint_rules.redundant import redundant_loads
 from placewise.advisor.lint_rules.registers import occupancy_lost
 from placewise.advisor.lint_rules.savings import with_savings
 from placewise.advisor.predictions.predicted_counters import CounterReport
+from placewise.model.base import Evidence
 
 _WORTH_NAMING = 0.01
 """Redundant loads and lost occupancy are named only where mending them saves at least this share of
@@ -21,13 +22,14 @@ _WORTH_A_WARNING = 0.05
 _BY_SAVING = (Rule.redundant, Rule.registers)
 
 
-def lint_launch(report: CounterReport) -> tuple[Remark, ...]:
+def lint_launch(report: CounterReport, evidence: Evidence | None = None) -> tuple[Remark, ...]:
     """Remarks on the launch of ``report``, the one whose mending saves most of the predicted time
     first.
 
     Those of :func:`~placewise.advisor.layouts.layout_remarks.lint_with_layouts`, partly used
     sectors, redundant loads, cache hints that the compiler dropped, occupancy lost by a few
-    registers, and lanes and warps that small blocks leave empty.
+    registers, and lanes and warps that small blocks leave empty. ``evidence`` is what the launch's
+    time rests on, where that is known already.
     """
     remarks = lint_with_layouts(report)
     scattered = {(r.line, r.array) for r in remarks if r.rule is Rule.uncoalesced}
@@ -39,7 +41,7 @@ def lint_launch(report: CounterReport) -> tuple[Remark, ...]:
         *block_size(report.run),
         *dropped_hints(report.run.kernel),
     ]
-    judged = [_judged(r) for r in with_savings(report, found)]
+    judged = [_judged(r) for r in with_savings(report, found, evidence)]
     kept = [r for r in judged if r is not None]
     return tuple(sorted(kept, key=lambda r: (-(r.saving or 0.0), -r.share * (1.0 - 1.0 / r.times))))
 

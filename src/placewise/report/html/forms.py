@@ -38,22 +38,24 @@ def form_document(
     predicted where ``prediction`` is not given, and ``remarks`` are worked out if not given."""
     run, case = report.run, report.case
     notes = list(report.notes)
-    timed, watched = watch_form(run.kernel, case, run.machine)
+    form = watch_form(run.kernel, case, run.machine, prediction)
     if prediction is None:
-        prediction = timed.prediction
-        if timed.why_not:
-            notes.append(f"no shares of peak and no roofline: {timed.why_not}")
+        prediction = form.timed.prediction
+        if form.timed.why_not:
+            notes.append(f"no shares of peak and no roofline: {form.timed.why_not}")
     seen = sm_accesses(run, case.inputs)
     if seen is None:
         notes.append("no accesses of single warps: the block cannot run without the others")
+    if remarks is None:
+        remarks = lint_launch(report, form.evidence)
     return {
         **_source(case),
         "title": title,
         "option": option,
         "chart": memory_chart(run, prediction),
-        "lines": line_heat(run, lint_launch(report) if remarks is None else remarks),
+        "lines": line_heat(run, remarks),
         "samples": [] if seen is None else warp_samples(run, seen),
-        "timeline": None if watched is None else warp_timeline(watched, run.kernel),
+        "timeline": None if form.watched is None else warp_timeline(form.watched, run.kernel),
         "curves": cache_curves(run, seen),
         "ptx": ptx_listing(run.kernel),
         "sass": sass_listing(run),
