@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,6 +56,19 @@ def test_first_launch_chooses_and_later_ones_run_the_choice(tmp_path):
     assert one.overhead.compilation > 0
     assert one.overhead.checks > 0
     assert tuned.max_dynamic_shared_size_bytes == 49152
+
+
+def test_numpy_arrays_need_no_stream_of_cupy(tmp_path, monkeypatch, assignment):
+    def no_gpu():
+        raise RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+
+    cupy = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=no_gpu))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    raw = RawKernel(ASSIGN, "assign")
+    placewise.tune(raw, machine="A100", cache=tmp_path)(*assignment.launch)
+    np.testing.assert_array_equal(assignment.label, assignment.truth())
+    with pytest.raises(CaseError, match="needs a machine"):
+        placewise.tune(raw, cache=tmp_path)(*assignment.launch)
 
 
 def test_choice_is_found_on_disk(chosen_before, assignment):

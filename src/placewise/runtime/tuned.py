@@ -113,7 +113,7 @@ class TunedRaw(Tuned):
         if options or getattr(self._original, "enable_cooperative_groups", False):
             self._tuner.doubt("a launch with options of its own")
             return original()
-        return self._launch(grid, block, shared_mem, args, _cupy_stream(), original)
+        return self._launch(grid, block, shared_mem, args, _cupy_stream(args), original)
 
     def _library_launches(self, values: Sequence[object]) -> bool:
         return _is_for_gpu(values)
@@ -235,10 +235,13 @@ def _pointer(argument: Any) -> Any:
     return argument if interface is None else int(interface["data"][0])
 
 
-def _cupy_stream() -> Any:
-    """CuPy's current stream; None where CuPy is not in use."""
+def _cupy_stream(arguments: Sequence[Any]) -> Any:
+    """CuPy's current stream; None where CuPy is not in use, and for launches on NumPy arrays: CuPy
+    has no stream on a computer without a GPU."""
     cupy = sys.modules.get("cupy")
-    return None if cupy is None else cupy.cuda.get_current_stream()
+    if cupy is None or any(isinstance(a, np.ndarray) for a in arguments):
+        return None
+    return cupy.cuda.get_current_stream()
 
 
 def _numba_has_gpu() -> bool:
