@@ -10,6 +10,7 @@ import pytest
 
 import placewise
 from placewise import PlacewiseError
+from placewise.errors import CompileError, ExecutionError
 
 ROOT = Path(__file__).parents[1]
 CASE = ROOT / "docs" / "examples" / "my-kernel.toml"
@@ -131,6 +132,25 @@ def test_a_value_prints_as_a_line_that_names_its_kernel(case):
         assert "\n" not in text
     assert f"{time.milliseconds * 1e3:.3g} µs" in repr(time)
     assert len(repr(placewise.load_machine("A100"))) < 100
+
+
+def test_a_text_without_a_file_is_named_by_its_kernel():
+    source = """template <class T, int N> __global__ void fill(T *a) {
+  a[threadIdx.x * N] = 1;
+}"""
+
+    def filled(elements, text=source):
+        arguments = [np.ones(elements, np.float32)]
+        return placewise.make_case("fill<float, 32>", text, arguments, block=32, grid=1)
+
+    remarks = placewise.lint(filled(1024), "A100").to_dataframe()
+    assert set(remarks["file"]) == {"<fill-float-32>"}
+    assert {line.file for line in placewise.execute(filled(1024)).lines} == {"<fill-float-32>"}
+    with pytest.raises(ExecutionError, match=r"^<fill-float-32>:2: out of bounds"):
+        placewise.execute(filled(32))
+    with pytest.raises(CompileError, match=r"^<fill-float-32>:2: ") as caught:
+        placewise.execute(filled(32, source.replace("= 1", "= b")))
+    assert type(caught.value) is CompileError
 
 
 def test_advice_prints_its_verdict(case):

@@ -62,7 +62,7 @@ def render_agnostic(report: AgnosticReport) -> RenderableType:
 
 def write_placement_files(written: WrittenPlacement, folder: Path) -> tuple[Path, ...]:
     """Write the new source under its own name, and the host code it needs as ``NAME.host.txt``."""
-    name = Path(written.rewritten.case.filename)
+    name = Path(written.rewritten.case.file_name)
     texts = {
         name.name: written.rewritten.case.source,
         f"{name.stem}.host.txt": written.rewritten.host,
@@ -73,7 +73,7 @@ def write_placement_files(written: WrittenPlacement, folder: Path) -> tuple[Path
 def write_agnostic_files(report: AgnosticReport, folder: Path) -> tuple[Path, ...]:
     """Write the source with all versions under its own name, and the header that it includes."""
     texts = {
-        Path(report.case.filename).name: report.form.source,
+        report.case.file_name: report.form.source,
         report.form.header_name: report.form.header,
     }
     return write_together(folder, texts)

@@ -134,7 +134,7 @@ def write_program_files(advice: ProgramAdvice, folder: Path) -> tuple[Path, ...]
     their forms and the host code. Returns the files written."""
     texts = {"program.json": json_text(advice.to_dict()) + "\n"}
     if advice.written is not None:
-        name = Path(advice.program.filename)
+        name = Path(advice.program.file_name)
         texts[name.name] = advice.written.source
         texts[f"{name.stem}.host.txt"] = advice.written.host
     return write_together(folder, texts)

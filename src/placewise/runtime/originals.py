@@ -16,6 +16,7 @@ from placewise.kernel.frontends.numba_kernel import numba_kernel
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
+from placewise.kernel.source_name import text_name
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 from placewise.runtime.devices.place import Snapshot
 
@@ -55,7 +56,7 @@ class CudaSource:
     @property
     def filename(self) -> str:
         """File name in messages; includes are relative to it."""
-        return str(self.path) if self.path else "kernel.cu"
+        return str(self.path) if self.path else text_name(self.name)
 
     def compile(self, _arguments: Sequence[Any], arch: str) -> Kernel:
         """Compile for ``arch``."""

@@ -74,7 +74,8 @@ def test_text_and_path_give_the_same_case(tmp_path):
     assert text.source == file.source
     assert file.path == path
     assert file.name == "scale"
-    assert text.filename == "scale.cu"
+    assert text.filename == "<scale>"
+    assert text.file_name == file.file_name == "scale.cu"
 
 
 def test_options_reach_the_compiler_settings():

@@ -178,14 +178,14 @@ def _values(case):
 
 REFUSED = {
     "a namespace": ("namespace a { __global__ void k(const float *x, float *y)"
-                    " { y[threadIdx.x] = x[threadIdx.x]; } }", "a::k", r"k\.cu:1: .*namespace"),
+                    " { y[threadIdx.x] = x[threadIdx.x]; } }", "a::k", r"<k>:1: .*namespace"),
     "no array that moves": ("#define TWO 2\n__device__ void f(const int *, int *);\n"
                             "__global__ void k(const float *x, float *y)"
                             " { *y = ((int *)y)[1] + ((const int *)x)[0]; }", "k",
-                            r"k\.cu:3: no array"),
+                            r"<k>:3: no array"),
     "a name that a macro spells": ("#define NAME k\n__global__ void NAME(const float *x, float *y)"
                                    " { y[threadIdx.x] = x[threadIdx.x]; }", "k",
-                                   r"k\.cu:2: .*does not contain its name"),
+                                   r"<k>:2: .*does not contain its name"),
 }  # fmt: skip
 
 

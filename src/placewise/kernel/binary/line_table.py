@@ -18,6 +18,7 @@ from elftools.elf.elffile import ELFFile
 from placewise.errors import CompileError
 from placewise.kernel.binary.cubin import open_cubin
 from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
+from placewise.kernel.source_name import named_file
 
 Place = tuple[str, int]
 """Source file and line."""
@@ -123,7 +124,7 @@ class _Unit:
             folder = folders[self._unsigned()]
             self._unsigned()
             self._unsigned()
-            files.append(f"{folder}/{name}" if folder else name)
+            files.append(named_file(f"{folder}/{name}" if folder else name))
         return files
 
     def sequences(self) -> list[tuple[int, list[_Row]]]:

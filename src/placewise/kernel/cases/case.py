@@ -92,9 +92,15 @@ class Case(ShortRepr):
         return self.kernel or self.name
 
     @property
-    def filename(self) -> str:
+    def file_name(self) -> str:
+        """Name of a file with the source: of its own one, else from the case's name."""
         suffix = "ptx" if self.language is Language.PTX else "cu"
-        return str(self.path) if self.path else f"{self.name}.{suffix}"
+        return self.path.name if self.path else f"{self.name}.{suffix}"
+
+    @property
+    def filename(self) -> str:
+        """The source's file; for a text that is in none, its name in brackets: ``<scale>``."""
+        return str(self.path) if self.path else f"<{self.name}>"
 
 
 def define_pairs(defines: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:

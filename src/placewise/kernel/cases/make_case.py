@@ -36,6 +36,7 @@ from placewise.kernel.launch import (
     SurfaceArgument,
     TextureArgument,
 )
+from placewise.kernel.source_name import plain_name
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 
 _PTX_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)\b", re.M)
@@ -105,7 +106,7 @@ def make_case(
         flags=(*code.options.flags, *parse_options(flags, arch="", where="flags").flags),
     )
     return Case(
-        name=name or (path.stem if path else re.sub(r"\W+", "-", kernel).strip("-")),
+        name=name or (path.stem if path else plain_name(kernel)),
         source=text,
         path=path,
         kernel=kernel,

@@ -9,7 +9,7 @@ from placewise.kernel.frontends.cupy_source import cupy_source
 from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel
 
-_FILENAME = "cupy.cu"
+_FILENAME = "<cupy>"
 
 
 def cupy_kernel(raw: Any, name: str | None = None, *, arch: str = "sm_80") -> Kernel:

@@ -16,6 +16,7 @@ from placewise.kernel.frontends.numba_kernel import numba_kernel
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
+from placewise.kernel.source_name import text_name
 
 
 def kernel_from(
@@ -46,7 +47,7 @@ def kernel_from(
         if name is None:
             raise CaseError("the kernel's name is missing", where="name")
         text, path = read_source(thing)
-        return compile_kernel(text, str(path or "kernel.cu"), name, options)
+        return compile_kernel(text, str(path or text_name(name)), name, options)
     if is_cupy(thing):
         return cupy_kernel(thing, name, arch=options.arch)
     if isinstance(thing, FunctionType) or hasattr(thing, "py_func"):

@@ -130,12 +130,12 @@ def header_paths(nvrtc: str = DEFAULT_NVRTC) -> tuple[Path, ...]:
     return cuda_headers(nvrtc)
 
 
-class _RefusedError(CompileError):
+class _RefusedError(Exception):
     """The compiler's log, for the search of what to leave out."""
 
     def __init__(self, log: str, filename: str) -> None:
-        shown = _compile_error(log, filename)
-        super().__init__(shown.message, where=shown.where, hint=shown.hint)
+        self.shown = _compile_error(log, filename)
+        """What the user is told."""
         self.errors = tuple(
             SourceError(
                 m["file"],
@@ -223,8 +223,9 @@ def _compile_searching(
                 # Errors that remain, or are new, with the full headers would not help the user.
                 shown = error
             if not search.leave_out(error.errors) and not untouched:
-                shown.hint = shown.hint or search.hint(shown.errors)
-                raise shown from None
+                told = shown.shown
+                told.hint = told.hint or search.hint(shown.errors)
+                raise told from None
             untouched, device = False, search.device_source()
     found = None if untouched else search.found()
     if found is not None:

@@ -79,6 +79,11 @@ class Program(ShortRepr):
         """File of the source, or what stands for it in messages."""
         return self.launches[0].case.filename
 
+    @property
+    def file_name(self) -> str:
+        """Name of a file with the source: of its own one, else from the first kernel's name."""
+        return self.launches[0].case.file_name
+
     def _in_short(self) -> str:
         kernels = ", ".join(launch.case.kernel for launch in self.launches)
         return f"{self.name}: {kernels}; {self.rounds} rounds"

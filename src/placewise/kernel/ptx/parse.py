@@ -23,6 +23,7 @@ from placewise.kernel.ptx.module import (
 )
 from placewise.kernel.ptx.stream import Stream
 from placewise.kernel.ptx.variables import check_declarations, parse_parameters, parse_variable
+from placewise.kernel.source_name import named_file
 
 _FILE = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*\.section\s", re.MULTILINE)
@@ -39,7 +40,7 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>", *, bodies: bool = 
     calls through a pointer, the functions whose address is taken are needed, too. Raises CaseError,
     located by PTX line, for text that is not PTX or has no such entry.
     """
-    files = {int(number): name for number, name in _FILE.findall(text)}
+    files = {int(number): named_file(name) for number, name in _FILE.findall(text)}
     section = _SECTION.search(text)
     stream = Stream(*tokens(text[: section.start()] if section else text), filename)
     module = _TopLevel(stream)

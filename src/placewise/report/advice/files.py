@@ -44,7 +44,7 @@ def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     }
     option = advice.recommended
     if option is not None and option.rewritten is not None:
-        name = Path(option.rewritten.case.filename)
+        name = Path(option.rewritten.case.file_name)
         contents[name.name] = option.rewritten.case.source
         contents[f"{name.stem}.host.txt"] = option.rewritten.host
     return write_together(folder, contents)

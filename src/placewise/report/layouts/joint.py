@@ -65,7 +65,7 @@ def write_joint_files(advice: JointAdvice, folder: Path) -> tuple[Path, ...]:
     texts = {"joint.json": json_text(advice.to_dict()) + "\n"}
     best = advice.recommended
     if best is not None:
-        stem = Path(advice.case.filename).stem
+        stem = Path(advice.case.file_name).stem
         texts[f"{stem}.cu"] = best.case.source
         if best.option is not None and best.option.rewritten is not None:
             texts[f"{stem}-host.cu"] = best.option.rewritten.host

@@ -27,7 +27,7 @@ def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
     for best, joined in recommended:
         if best.relaid is None:
             continue
-        stem = Path(advice.case.filename).stem
+        stem = Path(advice.case.file_name).stem
         if len(recommended) > 1:
             stem += f"-{best.relaid.names.type_name}"
         texts[f"{stem}.cu"] = best.relaid.case.source
@@ -36,7 +36,7 @@ def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
         texts[f"{stem}_convert.py"] = numpy_conversion(best.relaid, fields)
     orders = None if advice.matrices is None else advice.matrices.best
     if orders is not None and orders.reordered is not None:
-        stem = Path(advice.case.filename).stem + ("-matrices" if recommended else "")
+        stem = Path(advice.case.file_name).stem + ("-matrices" if recommended else "")
         texts[f"{stem}.cu"] = orders.reordered.case.source
         texts[f"{stem}-convert.cuh"] = cpp_matrix_conversion(orders.reordered)
         texts[f"{stem}_convert.py"] = numpy_matrix_conversion(orders.reordered)

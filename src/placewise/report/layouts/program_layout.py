@@ -142,7 +142,7 @@ def write_program_layout_files(advice: ProgramLayoutAdvice, folder: Path) -> tup
     source has one of them.
     """
     texts = {"layout.json": json_text(advice.to_dict()) + "\n"}
-    stem = Path(advice.program.filename).stem
+    stem = Path(advice.program.file_name).stem
     recommended = [s.best for s in advice.structs if s.best is not None]
     for best in recommended:
         named = f"{stem}-{best.structs.arrays.type_name}" if len(recommended) > 1 else stem
@@ -203,7 +203,7 @@ def write_program_joint_files(advice: ProgramJointAdvice, folder: Path) -> tuple
     texts = {"joint.json": json_text(advice.to_dict()) + "\n"}
     best = advice.recommended
     if best is not None:
-        name = Path(advice.layouts.program.filename)
+        name = Path(advice.layouts.program.file_name)
         if best.layout is not None:
             texts |= _written(best.layout, name.stem)
         texts[f"{name.stem}.cu"] = best.source

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
@@ -273,4 +272,4 @@ def _block(
 
 def source_name(case: Case) -> str:
     """File name of the written source."""
-    return Path(case.filename).name
+    return case.file_name
