@@ -44,7 +44,7 @@ def patterns(kernel, data, **further):
 def test_a_row_for_each_lane_is_named():
     found = patterns("rows", np.ones(64 * N, np.float32))
     (sentence,) = found.patterns
-    assert sentence.startswith("m, line 6: 32 transactions for each access of a warp, 1 if")
+    assert sentence.startswith("m, line 6: 32 sectors of 32 bytes for each access of a warp, 4 if")
     assert "Access patterns" in as_text(found)
 
 
@@ -56,9 +56,9 @@ def test_neighbouring_lanes_are_not(kernel, size):
 
 
 def test_an_array_of_structs_is_named():
-    # 32 bodies of 32 bytes lie in eight lines of 128 bytes.
+    # 32 bodies of 32 bytes lie in as many sectors.
     (sentence,) = patterns("bodies", np.ones(8 * N, np.float32)).patterns
-    assert sentence.startswith("b, line 13: 8 transactions")
+    assert sentence.startswith("b, line 13: 32 sectors of 32 bytes")
 
 
 @pytest.mark.parametrize(("different", "named"), [(1, False), (16, True)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from placewise.advisor.advice import ArrayFacts
 from placewise.advisor.forms.timing import Timed
 from placewise.machine import Memory
 from placewise.memory import Profile
+from placewise.memory.reuse.profile import LineTraffic
 
 NOTICED = 4.0
 """A pattern is named if it takes at least this many times the transactions that the same lanes
@@ -40,10 +42,13 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
                     "independently is better in global or shared memory"
                 )
             continue
-        least = _side_by_side(memory, line.lanes_per_request, line.site.lane_bytes)
-        if taken >= NOTICED * least:
+        if taken >= NOTICED * _side_by_side(memory, line):
+            # Told in sectors, as lint tells them.
+            sectored = replace(memory, block_bytes=memory.detail.sector_bytes or memory.block_bytes)
+            line = next(m for m in profile.lines(facts.array, sectored) if m.site is line.site)
             found.append(
-                f"{where}: {taken:.3g} transactions for each access of a warp, {least:.3g} if its "
+                f"{where}: {line.transactions_per_request:.3g} sectors of {sectored.block_bytes} "
+                f"bytes for each access of a warp, {_side_by_side(sectored, line):.3g} if its "
                 "lanes' elements lay side by side; another order of threads, or another layout "
                 "(transposed, a structure of arrays: `placewise layout` tries them), may gain more "
                 "than any move"
@@ -60,10 +65,10 @@ def conflicting(present: Timed | None) -> tuple[str, ...]:
     return tuple(message if line is None else f"line {line}: {message}" for line, message in where)
 
 
-def _side_by_side(memory: Memory, lanes: float, lane_bytes: int) -> float:
-    """Transactions of one request in which ``lanes`` lanes access consecutive elements of
-    ``lane_bytes`` bytes."""
-    active = min(_WARP, max(1, math.ceil(lanes)))
+def _side_by_side(memory: Memory, line: LineTraffic) -> float:
+    """Transactions of one request of ``line`` if its lanes accessed consecutive elements."""
+    active = min(_WARP, max(1, math.ceil(line.lanes_per_request)))
+    lane_bytes = line.site.lane_bytes
     taken = memory.condition.transactions(
         np.arange(_WARP, dtype=np.int64)[None, :] * lane_bytes,
         np.array([(1 << active) - 1], np.uint32),
