@@ -33,6 +33,13 @@ def test_the_present_form_says_what_limits_it_and_where():
     assert "line 7 of k.cu" in said
 
 
+def test_a_part_that_takes_less_than_most_of_the_time_is_no_limit():
+    said = why_in_words(None, option(prediction(2000.0, PathTime("issue", 900.0))))
+    assert said == (
+        "The issue of instructions takes most, 900 of 2 k cycles; nothing is used to capacity."
+    )
+
+
 def test_a_move_says_what_it_leaves_of_the_limit():
     then = prediction(1000.0, PathTime("DRAM bandwidth", 900.0), PathTime("issue", 800.0))
     said = why_in_words(option(NOW, then), option(NOW))

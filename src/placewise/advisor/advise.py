@@ -12,7 +12,7 @@ from placewise.advisor.advice import Advice, Option, RunFacts
 from placewise.advisor.cache_hints import hinted, windowed_array
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
 from placewise.advisor.explain.benign_races import benign_races
-from placewise.advisor.explain.block_size import block_size_in_words
+from placewise.advisor.explain.block_size import block_size_in_words, grid_in_words
 from placewise.advisor.explain.costly_patterns import conflicting, scattered
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import caution, hint_notes
@@ -229,10 +229,15 @@ def _window_may_gain(present: Timed) -> bool:
 
 
 def _why(best: Option | None, present: Option, prepared: Prepared) -> str:
-    """What limits the kernel and what the move changes; then what its small blocks waste."""
-    said = why_in_words(best, present)
-    blocks = block_size_in_words(prepared.case.launch, prepared.machine, prepared.occupancy)
-    return f"{said} {blocks}".strip()
+    """Whether the grid is too small for the GPU; what limits the kernel and what the move changes;
+    then what its small blocks waste."""
+    launch, machine = prepared.case.launch, prepared.machine
+    said = (
+        grid_in_words(launch, machine),
+        why_in_words(best, present),
+        block_size_in_words(launch, machine, prepared.occupancy),
+    )
+    return " ".join(filter(None, said))
 
 
 def _finalists(

@@ -6,6 +6,7 @@ import pytest
 from placewise import advise, make_case
 from placewise.advisor.explain.block_size import (
     block_size_in_words,
+    grid_in_words,
     lanes_per_thread,
     warps_missing,
 )
@@ -33,6 +34,19 @@ def said(grid, block, registers=16):
 )
 def test_lanes_come_by_warps(threads, lanes):
     assert lanes_per_thread(Launch((9, 1, 1), (threads, 1, 1))) == lanes
+
+
+@pytest.mark.parametrize(
+    ("blocks", "start"), [(16, "16 blocks leave 92 of the 108"), (1, "One block leaves 107 of")]
+)
+def test_a_grid_that_leaves_sms_without_work_is_told(blocks, start):
+    said = grid_in_words(Launch((blocks, 1, 1), (256, 1, 1)), A100)
+    assert said.startswith(start)
+    assert said.endswith("too small to fill the GPU.")
+
+
+def test_a_grid_with_a_block_for_each_sm_gets_no_word():
+    assert grid_in_words(Launch((54, 2, 1), (32, 1, 1)), A100) == ""
 
 
 def test_blocks_that_fill_their_warps_and_sms_get_no_word():

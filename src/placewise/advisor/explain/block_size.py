@@ -26,6 +26,18 @@ def warps_missing(launch: Launch, machine: Machine, occupancy: Occupancy) -> flo
     return occupancy.max_warps / occupancy.warps
 
 
+def grid_in_words(launch: Launch, machine: Machine) -> str:
+    """That the launch has fewer blocks than the machine has SMs, as a sentence; else empty."""
+    idle = machine.processor.sms - launch.blocks
+    if idle <= 0:
+        return ""
+    blocks = "One block leaves" if launch.blocks == 1 else f"{launch.blocks} blocks leave"
+    return (
+        f"{blocks} {idle} of the {machine.processor.sms} SMs without work: the grid is too small "
+        "to fill the GPU."
+    )
+
+
 def block_size_in_words(launch: Launch, machine: Machine, occupancy: Occupancy) -> str:
     """What to change about the size of blocks, as a sentence; empty where it wastes little.
 

@@ -12,6 +12,9 @@ from placewise.model.additive import SHARED
 from placewise.model.timeline.limits import CONTENTION, LINE_CONTENTION
 from placewise.model.timeline.scattered_stores import SCATTERED_STORES
 
+LIMITS = 0.6
+"""Least share of the cycles that a part takes alone where it is said to limit the kernel."""
+
 
 def why_in_words(recommended: Option | None, present: Option) -> str:
     """Which part of the machine limits the present form, and how ``recommended`` changes that.
@@ -28,11 +31,15 @@ def why_in_words(recommended: Option | None, present: Option) -> str:
         return ""
     limit = now.parts[0]
     name, several = _in_words(limit.path)
-    limits = "limit the kernel: they alone take" if several else "limits the kernel: it alone takes"
-    said = (
-        f"{name[0].upper()}{name[1:]} {limits} {count(limit.cycles)} of "
-        f"{count(now.total)} cycles{_place(limit)}."
-    )
+    name = f"{name[0].upper()}{name[1:]}"
+    cycles = f"{count(limit.cycles)} of {count(now.total)} cycles{_place(limit)}"
+    if limit.cycles < LIMITS * now.total:
+        said = f"{name} {'take' if several else 'takes'} most, {cycles}; "
+        said += "nothing is used to capacity."
+    elif several:
+        said = f"{name} limit the kernel: they alone take {cycles}."
+    else:
+        said = f"{name} limits the kernel: it alone takes {cycles}."
     form = None if recommended is None else recommended.timed
     if limit.path == "latency":
         said += _waits_in_words(beside, form)
