@@ -107,7 +107,7 @@ def inspect_machine_code(
             raise CaseError(
                 "say for which machine or architecture",
                 where="machine-code",
-                hint="--machine A4000, or --arch sm_86",
+                hint="--machine A4000 or --arch sm_86 (machine= or arch= in Python)",
             )
         arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
         notes += [stand_in] if stand_in else []

@@ -140,7 +140,8 @@ def predict_moved_counters(
         raise UnsupportedError(
             f"the kernel is {loaded.language}, only CUDA C++ is rewritten here",
             where="--place",
-            hint="--retarget counts its accesses as those of the other memory",
+            hint="--retarget (retarget=True in Python) counts its accesses as those of the other "
+            "memory",
         )
     written = rewrite(read.case, Placement.of(moves), known, read.view)
     present, moved = counted(read.case), counted(written.case)
@@ -227,7 +228,8 @@ def _check_tiles(moves: Mapping[str, str], machine: Machine, read: ReadCase) -> 
                 f"{in_words(taken)} in {moves[moved[0].name]} memory{beside}; a block may have "
                 f"{in_words(most)}",
                 where="--place",
-                hint="move fewer arrays there, or leave out --retarget where loops have tiles",
+                hint="move fewer arrays there, or leave out --retarget (retarget=True in Python) "
+                "where loops have tiles",
             )
 
 

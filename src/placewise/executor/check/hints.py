@@ -20,7 +20,7 @@ _HINTS = {
     Kind.mask: "the mask must name exactly the lanes that execute the instruction: take it from "
     "__ballot_sync before the branch",
     Kind.shuffle: "let all lanes of the mask execute the shuffle, or do not read beyond them",
-    Kind.endless: "raise the limit with --limit if the kernel is right",
+    Kind.endless: "raise the limit if the kernel is right (--limit, or instruction_limit=)",
     Kind.trap: "look at the condition of the assertion",
 }
 _LANES = "put __syncwarp() between the two accesses"

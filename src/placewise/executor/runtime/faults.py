@@ -203,7 +203,7 @@ def _enlarge(small: TooSmall, launch: Launch) -> str:
         )
     return (
         "the kernel has shared memory whose size the launch gives, which is now "
-        f"{launch.shared_bytes} bytes: shared_bytes in [launch] of a case file"
+        f"{launch.shared_bytes} bytes: shared_bytes of make_case, or in [launch] of a case file"
     )
 
 
