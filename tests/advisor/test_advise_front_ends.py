@@ -39,7 +39,7 @@ def test_ptx_is_judged_as_the_source_is() -> None:
     source = make_case("gather", SOURCE, arguments(), problem=N, block=128)
     case = make_case("gather", ptx(), arguments(), problem=N, block=128)
     assert case.language is Language.PTX
-    assert case.filename == "gather.ptx"
+    assert case.file_name == "gather.ptx"
     advice, original = advise(case, "A100"), advise(source, "A100")
     assert advice.recommended is None
     assert any("is PTX: placements are predicted" in note for note in advice.notes)
@@ -125,7 +125,7 @@ def test_a_numba_function() -> None:
     assert advice.run.arch == "sm_80"
     proven = [o for o in advice.options if o.proven]
     assert proven
-    assert all(o.rerun is not None and o.rewritten.case.filename.endswith(".ptx") for o in proven)
+    assert all(o.rerun is not None and o.rewritten.case.file_name.endswith(".ptx") for o in proven)
 
 
 @dataclass

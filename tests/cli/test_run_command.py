@@ -209,5 +209,5 @@ def test_a_lock_that_is_never_freed_is_one_error(tmp_path, command):
     name, *options = command
     done = CliRunner().invoke(app, [name, str(path), *options, "-q", "--limit", "200000"])
     assert isinstance(done.exception, ExecutionError)
-    assert "stuck.cu:2: the kernel does not end" in str(done.exception)
+    assert "<stuck>:2: the kernel does not end" in str(done.exception)
     assert not done.stdout

@@ -137,7 +137,7 @@ def test_constants_belong_to_one_stream(placed, monkeypatch):
 
     for seed in range(2):
         placed.check(placed.launch(seed))
-    monkeypatch.setattr(tuned_module, "_cupy_stream", lambda: 5)
+    monkeypatch.setattr(tuned_module, "_cupy_stream", lambda _arguments: 5)
     placed.check(placed.launch(2))
     assert placed.raw.launches == 2
 
