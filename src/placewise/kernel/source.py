@@ -23,6 +23,16 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Scalar:
+    """A number or address in an element, ``offset`` bytes from the element's start."""
+
+    offset: int
+    bytes: int
+    dtype: str
+    """NumPy dtype name; empty where it is not known what lies there, as in a union."""
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One kernel parameter as declared."""
 
@@ -40,6 +50,8 @@ class Parameter:
     """The declaration in the parameter list."""
     fields: tuple[Member, ...] = ()
     """Members of an element that is a struct."""
+    scalars: tuple[Scalar, ...] = ()
+    """What an element consists of, by offset; empty where that is not known."""
 
 
 @dataclass(frozen=True)

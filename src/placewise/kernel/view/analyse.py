@@ -97,7 +97,7 @@ def _followed(
     element, size = other
     seen = replace(
         parameter, element_type=element, element_bytes=size, element_dtype=dtype_of(element),
-        fields=(),
+        fields=(), scalars=(),
     )  # fmt: skip
     found = follow(kernel, node, element)
     return (parameter, uses) if found.reinterpreted else (seen, found)
@@ -191,6 +191,7 @@ def parameter_of(node: Node) -> Parameter:
         start=node.start,
         end=node.end,
         fields=tuple(Member(name, offset) for name, offset in node.members),
+        scalars=node.scalars,
     )
 
 

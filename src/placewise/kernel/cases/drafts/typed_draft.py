@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.drafts.drafted_case import DraftedArgument, DraftedKernel
@@ -49,10 +51,13 @@ def _typed(argument: DraftedArgument, parameter: Parameter) -> DraftedArgument:
 
 
 def _of_words(argument: DraftedArgument, parameter: Parameter) -> DraftedArgument:
-    """``argument``, of a type whose members are not known, as numbers of four bytes, or bytes, that
-    are as large."""
+    """``argument``, of a type whose members have no names in the draft, as its numbers where all
+    are alike; else as numbers of four bytes, or bytes, that are as large."""
     dtype, words = argument.dtype, parameter.element_bytes // WORD_BYTES
-    if words * WORD_BYTES != parameter.element_bytes:
+    kinds = {s.dtype for s in parameter.scalars}
+    if len(kinds) == 1 and "" not in kinds:
+        dtype, words = kinds.pop(), len(parameter.scalars)
+    elif words * WORD_BYTES != parameter.element_bytes or (kinds and dtype not in kinds):
         dtype, words = "uint8", parameter.element_bytes
     if words < 2 or words > MOST_WORDS:
         return argument
@@ -60,5 +65,18 @@ def _of_words(argument: DraftedArgument, parameter: Parameter) -> DraftedArgumen
         return replace(argument, dtype=dtype, width=words)
     if dtype == "uint8":
         return argument
-    members = tuple(DraftedMember(f"word{n}", "int32", 0) for n in range(words))
-    return replace(argument, members=members)
+    return replace(argument, members=_members(parameter, words))
+
+
+def _members(parameter: Parameter, words: int) -> tuple[DraftedMember, ...]:
+    """Members of a struct by value: its numbers where they are known and lie as C packs them, else
+    words of four bytes."""
+    numbers = [(f"word{n}", s.dtype) for n, s in enumerate(parameter.scalars) if s.dtype]
+    if numbers and len(numbers) == len(parameter.scalars):
+        packed = np.dtype(numbers, align=True)
+        offsets = [packed.fields[name][1] for name, _ in numbers] if packed.fields else []
+        if packed.itemsize == parameter.element_bytes and offsets == [
+            s.offset for s in parameter.scalars
+        ]:
+            return tuple(DraftedMember(name, dtype, 0) for name, dtype in numbers)
+    return tuple(DraftedMember(f"word{n}", "int32", 0) for n in range(words))

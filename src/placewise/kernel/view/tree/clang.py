@@ -34,6 +34,7 @@ from placewise.kernel.view.tree.macros import MacroUse, macro_uses
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.prototypes import Prototype, prototypes
 from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
+from placewise.kernel.view.tree.scalars import scalars_of
 from placewise.kernel.view.tree.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
@@ -316,6 +317,7 @@ class _Reader:
             target=referenced.hash if referenced is not None else 0,
             parent=parent,
             members=_members(pointee) if kind == "PARM_DECL" else (),
+            scalars=scalars_of(pointee) if kind == "PARM_DECL" else (),
         )
         made.children = [self.node(child, made, depth + 1) for child in cursor.get_children()]
         return made

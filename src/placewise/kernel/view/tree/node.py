@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from placewise.kernel.source import Scalar
+
 
 @dataclass(eq=False, slots=True)
 class Node:
@@ -34,6 +36,8 @@ class Node:
     children: list[Node] = field(default_factory=list)
     members: tuple[tuple[str, int], ...] = ()
     """Names and byte offsets of the members, if a parameter is a struct or points to one."""
+    scalars: tuple[Scalar, ...] = ()
+    """What a parameter, or the element that it points to, consists of."""
 
     def walk(self) -> Iterator[Node]:
         """Yield the node and all below it, in source order."""
