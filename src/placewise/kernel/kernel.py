@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from placewise.kernel.passing import Passing
 from placewise.kernel.toolchain import Spills
 from placewise.short_repr import ShortRepr
+
+if TYPE_CHECKING:
+    from placewise.kernel.cases.case import CompileOptions
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +41,9 @@ class Kernel(ShortRepr):
     passing: tuple[Passing, ...] | None = None
     """What each argument of a launch becomes, where a front end turns it into several parameters
     (Numba); None where every argument is a parameter."""
+    origin: tuple[str, CompileOptions] | None = field(default=None, repr=False, compare=False)
+    """The CUDA C++ and the options that it was compiled from; None for a kernel of another
+    language."""
 
     def _in_short(self) -> str:
         registers = "" if self.registers is None else f", {self.registers} registers a thread"

@@ -293,6 +293,10 @@ class DeclaredConstant:
     """Why its declaration cannot be changed."""
     is_device: bool = False
     """``__device__`` stands in its declaration, too."""
+    elements: Parameter | None = None
+    """What it holds, as a pointer to its first element; None where that is not known."""
+    initialised: bool = False
+    """Its declaration gives it a value."""
 
 
 @dataclass(frozen=True)

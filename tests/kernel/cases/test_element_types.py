@@ -1,5 +1,7 @@
 """Which NumPy types pass for the vector, complex and struct types of a kernel's parameters."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ STRUCT = "struct Body { float x, y; int id; unsigned char tag[4]; };"
 COMPLEX = "namespace thrust { template <class T> struct complex { T re, im; }; }"
 
 
-def bind(parameter: str, value: object, before: str = "") -> None:
+def bind(parameter: str, value: Any, before: str = "") -> None:
     source = f"{before}\n__global__ void k({parameter}, int *out) {{ out[0] = 1; }}"
     named_case(make_case("k", source, [value, np.zeros(1, np.int32)], block=1, grid=1))
 
@@ -39,7 +41,7 @@ def bind(parameter: str, value: object, before: str = "") -> None:
         ("const Body *x", "float32", (8, 4)),
     ],
 )
-def test_types_with_the_same_numbers_pass(parameter, dtype, shape) -> None:
+def test_types_with_the_same_numbers_pass(parameter: str, dtype: Any, shape: Any) -> None:
     bind(parameter, np.zeros(shape, dtype), STRUCT + COMPLEX)
 
 
@@ -64,7 +66,7 @@ def test_types_with_the_same_numbers_pass(parameter, dtype, shape) -> None:
         ("const Body *x", [("xy", "f8"), ("id", "i4"), ("tag", "i4")], ("member 'xy'", "float64")),
     ],
 )
-def test_other_numbers_are_refused(parameter, dtype, names) -> None:
+def test_other_numbers_are_refused(parameter: str, dtype: Any, names: tuple[str, ...]) -> None:
     with pytest.raises(CaseError) as caught:
         bind(parameter, np.zeros((12, 12), dtype), STRUCT + COMPLEX)
     assert "'x'" in str(caught.value)

@@ -25,6 +25,7 @@ from placewise.executor.device_memory.device_array import DeviceArray
 from placewise.executor.device_memory.device_texture import DeviceTexture
 from placewise.executor.device_memory.loaded_module import LoadedModule, load
 from placewise.executor.device_memory.module_memory import (
+    check_type,
     find_variable,
     initial_content,
     plain_name,
@@ -154,15 +155,36 @@ class DeviceMemory:
         """Set a ``__constant__`` (or ``__device__``) variable, as ``cudaMemcpyToSymbol`` does: all
         of it or, with ``offset_bytes``, as much as ``value`` has from there on.
 
+        Raises CaseError where the module has no such variable or ``value`` has another size, and
+        where its type is not that of the variable, as far as the kernel's source or PTX tells it.
+        """
+        data = np.ascontiguousarray(value)
+        where = f"constant '{name}'"
+        variable = find_variable(name, self._load(kernel).variables, where)
+        check_type(kernel, variable, data, where, is_part=offset_bytes is not None)
+        self.store(kernel, name, value, offset_bytes)
+
+    def store(
+        self,
+        kernel: Kernel,
+        name: str,
+        value: NDArray[Any] | np.generic,
+        offset_bytes: int | None = None,
+        given: NDArray[Any] | None = None,
+    ) -> None:
+        """Set a variable as :meth:`constant` does, whatever the type of ``value``. ``given`` is
+        what messages show in its place.
+
         Raises CaseError where the module has no such variable or ``value`` has another size.
         """
         data = np.ascontiguousarray(value)
         where = f"constant '{name}'"
         target = self._variable(kernel, name, where)
+        shown = np.asarray(value) if given is None else given
         room = target.data.size - (offset_bytes or 0)
         if data.nbytes > room or (offset_bytes is None and data.nbytes < room):
             raise CaseError(
-                f"{data.dtype} of shape {np.shape(value)} has {data.nbytes} bytes, but the "
+                f"{shown.dtype} of shape {shown.shape} has {data.nbytes} bytes, but the "
                 f"variable has {room}" + (f" from byte {offset_bytes} on" if offset_bytes else ""),
                 where=where,
             )

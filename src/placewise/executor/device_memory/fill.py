@@ -51,7 +51,7 @@ def fill(
         content = np.ascontiguousarray(data).reshape(-1).view(np.uint8).copy()
         own = [p for holder, p in inputs.constant_pointers if holder == name]
         _store(content, own, arrays, f"constant '{name}'")
-        memory.constant(kernel, name, content, 0)
+        memory.store(kernel, name, content, 0, data)
     for n, argument in enumerate(inputs.arguments):
         if isinstance(argument, ScalarArgument) and argument.pointers:
             where = f"argument '{argument.name}'"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.array_sources import check_size
+from placewise.kernel.cases.element_types import check_elements
+from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx.module import Variable
+from placewise.kernel.view import constants_of
 
 
 def plain_name(symbol: str) -> str:
@@ -28,6 +32,37 @@ def plain_name(symbol: str) -> str:
         found = symbol[start:end]
         position = end
     return found
+
+
+def check_type(
+    kernel: Kernel, variable: Variable, data: NDArray[Any], where: str, *, is_part: bool
+) -> None:
+    """Raises CaseError located at ``where`` if ``data``, all of a variable or a part of it, is of
+    another type than its source declares.
+
+    Of a kernel without a source, PTX tells the type of single numbers, and how arrays are aligned:
+    one of doubles at a multiple of 8 bytes.
+    """
+    plain = plain_name(variable.name)
+    declared = [c for c in constants_of(kernel) if c.name == plain and c.elements is not None]
+    if len(declared) == 1:
+        elements = declared[0].elements
+        if elements is not None and not (is_part and elements.element_dtype is None):
+            check_elements(elements, data, where)
+        return
+    part = np.dtype(f"f{data.dtype.itemsize // 2}") if data.dtype.kind == "c" else data.dtype
+    if part.kind not in "iuf":
+        return
+    kinds = {"f": "f", "u": "iu", "s": "iu"}.get(variable.type[:1])
+    bits = variable.type.lstrip("fus")
+    wrong = kinds is not None and (part.kind not in kinds or bits != str(8 * part.itemsize))
+    if wrong or part.itemsize > variable.align:
+        kind = f".{variable.type}" if wrong else f"aligned to {variable.align} bytes"
+        raise CaseError(
+            f"the kernel's variable is {kind}, the array has {data.dtype}",
+            where=where,
+            hint="convert the array with .astype(...)",
+        )
 
 
 _NAMES_SHOWN = 12

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.element_types import check_elements, check_value, declared
@@ -17,7 +20,7 @@ from placewise.kernel.launch import (
     SurfaceArgument,
     TextureArgument,
 )
-from placewise.kernel.source import Parameter, SourceView
+from placewise.kernel.source import DeclaredConstant, Parameter, SourceView
 
 
 def bind_names(case: Case, view: SourceView) -> Case:
@@ -25,11 +28,14 @@ def bind_names(case: Case, view: SourceView) -> Case:
     return bind_parameters(case, view.parameters)
 
 
-def bind_parameters(case: Case, parameters: Sequence[Parameter]) -> Case:
+def bind_parameters(
+    case: Case, parameters: Sequence[Parameter], constants: Sequence[DeclaredConstant] = ()
+) -> Case:
     """The case with its arguments in parameter order under the parameters' names.
 
     Raises CaseError located at the argument where one is missing, too many, or of another kind or
-    element type than its parameter.
+    element type than its parameter; and at the constant where one is of another type than that of
+    ``constants``, which the source declares.
     """
     arguments = case.inputs.arguments
     if any(is_positional(a.name) for a in arguments):
@@ -37,7 +43,20 @@ def bind_parameters(case: Case, parameters: Sequence[Parameter]) -> Case:
     else:
         pairs = _by_name(case, parameters)
     bound = tuple(_bound(i, p, a) for i, (p, a) in enumerate(pairs, start=1))
+    for name, data in case.inputs.constants:
+        check_constant(constants, name, data)
     return replace(case, inputs=replace(case.inputs, arguments=bound))
+
+
+def check_constant(
+    declared: Sequence[DeclaredConstant], name: str, data: NDArray[np.generic]
+) -> None:
+    """Raises CaseError located at the constant ``name`` if ``data`` are no elements of the one
+    variable of ``declared`` that is called so."""
+    plain = name.rsplit("::", 1)[-1]
+    fits = [c.elements for c in declared if c.name == plain]
+    if len(fits) == 1 and fits[0] is not None:
+        check_elements(fits[0], data, f"constant '{name}'")
 
 
 def _by_position(case: Case, parameters: Sequence[Parameter]) -> list[tuple[Parameter, Argument]]:

@@ -76,6 +76,7 @@ def compile_module(
                 cubin=compiled.cubin,
                 compiler=version,
                 spills=spills.get(entry),
+                origin=(source, options),
             )
         )
     return tuple(made)

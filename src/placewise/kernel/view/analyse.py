@@ -29,7 +29,7 @@ from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
 from placewise.kernel.view.tiles.rows import find_rows
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
-from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
+from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_signature
 from placewise.kernel.view.tree.node import Node, shared_arrays
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.kernel.view.written_out.all_levels import written_out
@@ -69,7 +69,7 @@ def analyse_source(case: Case) -> SourceView:
 
 def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
     parameters = tuple(parameter_of(p) for p in kernel.parameters)
-    inputs = bind_parameters(case, parameters).inputs
+    inputs = bind_parameters(case, parameters, kernel.constants).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
     pointers = [
         _followed(kernel, node, parameter, inputs)
@@ -134,13 +134,14 @@ def bound_case(case: Case) -> tuple[Case, tuple[Parameter, ...]]:
 
     Raises as :func:`analyse_source` does.
     """
-    parameters = parameters_of(case)
-    return bind_parameters(case, parameters), parameters
+    signature = parse_signature(case)
+    parameters = tuple(parameter_of(p) for p in signature.parameters)
+    return bind_parameters(case, parameters, signature.constants), parameters
 
 
 def parameters_of(case: Case) -> tuple[Parameter, ...]:
     """The parameters of the case's kernel; raises as :func:`analyse_source` does."""
-    return tuple(parameter_of(p) for p in parse_parameters(case))
+    return tuple(parameter_of(p) for p in parse_signature(case).parameters)
 
 
 def _view(

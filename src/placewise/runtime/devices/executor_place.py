@@ -127,7 +127,7 @@ def _launch(
             uploaded[where] = memory.upload(f"argument {parameter + 1}", np.atleast_1d(value))
         passed.append(uploaded[where])
     for symbol, at, number in form.constants if form is not None else ():
-        memory.constant(kernel, symbol, np.asarray(values[number]), at)
+        memory.store(kernel, symbol, np.asarray(values[number]), at)
     result = memory.launch(kernel, launch, passed)
     _copy_back(result, uploaded, values)
     for piece, array in cuts:

@@ -34,7 +34,7 @@ from placewise.kernel.view.tree.macros import MacroUse, macro_uses
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.prototypes import Prototype, prototypes
 from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
-from placewise.kernel.view.tree.scalars import scalars_of
+from placewise.kernel.view.tree.scalars import members_of, scalars_of
 from placewise.kernel.view.tree.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
@@ -109,13 +109,25 @@ def parse_kernel(case: Case, lines: tuple[int, ...] = ()) -> ParsedKernel:
     return with_deep_stack(parse)
 
 
-def parse_parameters(case: Case) -> tuple[Node, ...]:
-    """The parameters of the kernel's definition alone; raises as :func:`parse_kernel`."""
+@dataclass(frozen=True, eq=False)
+class ParsedSignature:
+    """The parameters of a kernel's definition, and the ``__constant__`` variables around it."""
 
-    def parse() -> tuple[Node, ...]:
+    parameters: tuple[Node, ...]
+    constants: tuple[DeclaredConstant, ...]
+
+
+def parse_signature(case: Case) -> ParsedSignature:
+    """What the kernel's arguments and constants must fit, without its body; raises as
+    :func:`parse_kernel`."""
+
+    def parse() -> ParsedSignature:
         reader, found = _read(case, cindex.TranslationUnit.PARSE_NONE)
         parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
-        return tuple(reader.node(c, None) for c in parameters)
+        return ParsedSignature(
+            tuple(reader.node(c, None) for c in parameters),
+            declared_constants(reader.declarations, case, reader.offset),
+        )
 
     return with_deep_stack(parse)
 
@@ -316,7 +328,7 @@ class _Reader:
             id=cursor.hash,
             target=referenced.hash if referenced is not None else 0,
             parent=parent,
-            members=_members(pointee) if kind == "PARM_DECL" else (),
+            members=members_of(pointee) if kind == "PARM_DECL" else (),
             scalars=scalars_of(pointee) if kind == "PARM_DECL" else (),
         )
         made.children = [self.node(child, made, depth + 1) for child in cursor.get_children()]
@@ -366,13 +378,3 @@ class _Reader:
             for token in body.get_tokens()
             if token.kind.name == "IDENTIFIER"
         )
-
-
-def _members(type_: Any) -> tuple[tuple[str, int], ...]:
-    """Names and byte offsets of a struct's own members, bit-fields left out."""
-    if type_.kind.name != "RECORD":
-        return ()
-    fields = [f for f in type_.get_fields() if f.spelling and not f.is_bitfield()]
-    # Negative offsets are libclang's errors, such as of a type that is not complete.
-    places = [(f.spelling, type_.get_offset(f.spelling)) for f in fields]
-    return tuple((name, bits // 8) for name, bits in places if bits >= 0)

@@ -7,7 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from placewise.kernel.cases.case import Case
-from placewise.kernel.source import DeclaredConstant
+from placewise.kernel.source import DeclaredConstant, Member, Parameter
+from placewise.kernel.view.elements import dtype_of, unqualified
+from placewise.kernel.view.tree.libclang import is_initialised
+from placewise.kernel.view.tree.scalars import members_of, scalars_of
 
 _KEYWORD = b"__constant__"
 
@@ -26,10 +29,32 @@ def declared_constants(
         file, line = cursor.location.file, cursor.location.line
         if file is None or file.name != case.filename:
             reason = f"declared in {'' if file is None else file.name}:{line}"
-            found.append(DeclaredConstant(cursor.spelling, 0, 0, line, reason))
+            one = DeclaredConstant(cursor.spelling, 0, 0, line, reason)
         else:
-            found.append(_located(cursor.spelling, text, offset(cursor.location), line))
+            one = _located(cursor.spelling, text, offset(cursor.location), line)
+        initialised = is_initialised(cursor)
+        found.append(replace(one, elements=_elements(cursor), initialised=initialised))
     return tuple(_alone(one, found) for one in found)
+
+
+def _elements(cursor: Any) -> Parameter | None:
+    """A variable as a pointer to its first element."""
+    type_ = cursor.type.get_canonical()
+    while type_.kind.name == "CONSTANTARRAY":
+        type_ = type_.element_type.get_canonical()
+    text, size = unqualified(type_.spelling), type_.get_size()
+    if size <= 0:
+        return None
+    return Parameter(
+        name=cursor.spelling,
+        type_text=f"{text} *",
+        is_pointer=True,
+        element_type=text,
+        element_bytes=size,
+        element_dtype=dtype_of(text),
+        fields=tuple(Member(name, at) for name, at in members_of(type_)),
+        scalars=scalars_of(type_),
+    )
 
 
 def _alone(one: DeclaredConstant, found: list[DeclaredConstant]) -> DeclaredConstant:

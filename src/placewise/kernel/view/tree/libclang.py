@@ -54,6 +54,14 @@ def constant(cursor: Any, kind: str, type_kind: str) -> int | None:
         lib.clang_EvalResult_dispose(result)
 
 
+def is_initialised(variable: Any) -> bool:
+    """Whether a variable's declaration spells out a value for it."""
+    value = library().clang_Cursor_getVarDeclInitializer(variable)
+    # A constructor that is called without a word stands at the name.
+    name_end = variable.location.offset + len(variable.spelling)
+    return bool(value.kind.is_expression() and value.extent.end.offset > name_end)
+
+
 def skipped_ranges(unit: Any, filename: str) -> list[tuple[Any, Any]]:
     """Start and end location of everything in a file that the preprocessor left out."""
     lib = library()
@@ -80,6 +88,8 @@ def library() -> Any:
     library.clang_getCursorUnaryOperatorKind.argtypes = [cindex.Cursor]
     library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
     library.clang_Cursor_Evaluate.restype = pointer
+    library.clang_Cursor_getVarDeclInitializer.argtypes = [cindex.Cursor]
+    library.clang_Cursor_getVarDeclInitializer.restype = cindex.Cursor
     library.clang_EvalResult_getKind.argtypes = [pointer]
     library.clang_EvalResult_getAsLongLong.argtypes = [pointer]
     library.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong

@@ -45,8 +45,8 @@ def _within(type_: Any, at: int) -> Iterator[Scalar]:
         return
     if parts := _COMPLEX.search(text):
         # Known even where the parser has not read the class.
-        dtype = np.dtype(dtype_of(parts[1]))
-        yield from (Scalar(at + n * dtype.itemsize, dtype.itemsize, dtype.name) for n in (0, 1))
+        part = np.dtype(dtype_of(parts[1]))
+        yield from (Scalar(at + n * part.itemsize, part.itemsize, part.name) for n in (0, 1))
         return
     if (dtype := _dtype(type_, kind, text)) is not None:
         yield Scalar(at, type_.get_size(), dtype)
@@ -84,3 +84,13 @@ def _is_mixed(type_: Any, fields: list[Any]) -> bool:
     template = cindex.conf.lib.clang_getSpecializedCursorTemplate(declaration)
     declared = [declaration, *([template] if template is not None else [])]
     return any(c.kind.name == "CXX_BASE_SPECIFIER" for d in declared for c in d.get_children())
+
+
+def members_of(type_: Any) -> tuple[tuple[str, int], ...]:
+    """Names and byte offsets of a struct's own members, bit-fields left out."""
+    if type_.kind.name != "RECORD":
+        return ()
+    fields = [f for f in type_.get_fields() if f.spelling and not f.is_bitfield()]
+    # Negative offsets are libclang's errors, such as of a type that is not complete.
+    places = [(f.spelling, type_.get_offset(f.spelling)) for f in fields]
+    return tuple((name, bits // 8) for name, bits in places if bits >= 0)
