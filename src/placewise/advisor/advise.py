@@ -193,17 +193,21 @@ def advise(
         illegal=prepared.legality.illegal,
         patterns=(*scattered(prepared.profile, facts), *conflicting(present.timed)),
         races=benign_races(prepared, present.timed, progress) if finalists else (),
-        notes=(
-            *prepared.notes,
-            *members_in_words(prepared.case),
-            *time_notes(present, options, machine),
-            *(compiler_note(prepared.kernel) if present.rerun is not None else ()),
-            *range_note(candidates),
-            *atomics_note(candidates, now),
-            *hint_notes(options, present, machine),
-            *bound_note(best),
-            *carve_out_note(best),
-            *by_hand_note(prepared, candidates),
+        notes=tuple(
+            dict.fromkeys(
+                (
+                    *prepared.notes,
+                    *members_in_words(prepared.case),
+                    *time_notes(present, options, machine),
+                    *(compiler_note(prepared.kernel) if present.rerun is not None else ()),
+                    *range_note(candidates),
+                    *atomics_note(candidates, now),
+                    *hint_notes(options, present, machine),
+                    *bound_note(best),
+                    *carve_out_note(best),
+                    *by_hand_note(prepared, candidates),
+                )
+            )
         ),
         seconds=time.perf_counter() - start,
     )

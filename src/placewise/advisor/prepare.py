@@ -13,7 +13,7 @@ from placewise.advisor.forms.timing import is_timed
 from placewise.choose import Legality, chunked_placements, legal_spaces
 from placewise.errors import CaseError, ExecutionError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
-from placewise.executor.device_memory.fill import partly_filled
+from placewise.executor.device_memory.fill import constant_notes
 from placewise.executor.independent_blocks import blocks_run_alone
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
@@ -147,7 +147,7 @@ def prepare(
     progress("counting transactions and reuse", 0, 0)
     profile = profiler.profile(execution if given is None else None)
     legality = _legality(read, machine, execution, profile)
-    notes += partly_filled(kernel, case.inputs)
+    notes += constant_notes(kernel, case.inputs)
     looked = profiler.looked if isinstance(profiler, ActiveProfiler) else None
     if looked is not None:
         notes = (*notes, looked_in_words(looked, profile))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placewise.cases import load_case
 from placewise.dataframe import dataframe
 from placewise.executor.check import Checker
-from placewise.executor.device_memory.fill import partly_filled
+from placewise.executor.device_memory.fill import constant_notes
 from placewise.executor.one_launch import execute
 from placewise.executor.result import Execution
 from placewise.executor.run_document import run_document
@@ -142,7 +142,7 @@ def run_case(
     kernel = compile_case(case)
     compile_seconds = time.perf_counter() - start
     case = named_case(case)
-    notes += partly_filled(kernel, case.inputs)
+    notes += constant_notes(kernel, case.inputs)
     what = "running" if checker is None else "running and checking"
     progress(what, 0, 0)
     execution = execute(

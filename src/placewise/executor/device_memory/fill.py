@@ -11,8 +11,8 @@ from placewise.errors import CaseError
 from placewise.executor.device_memory.device import Bytes
 from placewise.executor.device_memory.device_array import DeviceArray
 from placewise.executor.device_memory.device_memory import DeviceMemory
-from placewise.executor.device_memory.module_memory import find_variable
-from placewise.executor.lowering.module_variables import module_variables
+from placewise.executor.device_memory.module_memory import find_variable, plain_name
+from placewise.executor.lowering.module_variables import module_variables, named_symbols
 from placewise.executor.runtime.resolve import DeviceArgument
 from placewise.executor.translate import parsed
 from placewise.kernel.kernel import Kernel
@@ -24,6 +24,8 @@ from placewise.kernel.launch import (
     SurfaceArgument,
     TextureArgument,
 )
+from placewise.kernel.ptx.module import Variable
+from placewise.kernel.view import constants_of
 
 
 def fill(
@@ -64,26 +66,40 @@ def fill(
     return arguments
 
 
-def partly_filled(kernel: Kernel, inputs: Inputs) -> tuple[str, ...]:
-    """A note on each constant that ``inputs`` give fewer bytes than the kernel's variable has: the
-    others stay as the source initialises them, zero unless it says more, as after a
-    ``cudaMemcpyToSymbol`` of so many bytes."""
-    if not inputs.constants:
-        return ()
+def constant_notes(kernel: Kernel, inputs: Inputs) -> tuple[str, ...]:
+    """Notes on the constants of a launch that ``inputs`` do not fill: those that are given fewer
+    bytes than the kernel's variable has, as by a smaller ``cudaMemcpyToSymbol``, and those that
+    the kernel reads and that neither ``inputs`` nor the source sets."""
     variables = module_variables(parsed(kernel))
-    found = []
+    found, given = [], set()
     for name, data in inputs.constants:
         try:
-            size = find_variable(name, variables, "").size
+            variable = find_variable(name, variables, "")
         except CaseError:
             # What does not exist is an error where the launch is filled.
             continue
-        if data.nbytes < size:
+        given.add(variable.name)
+        if data.nbytes < variable.size:
             found.append(
-                f"constant '{name}' is given {data.nbytes:,} of its {size:,} bytes: the others "
-                "stay as the source initialises them"
+                f"constant '{name}' is given {data.nbytes:,} of its {variable.size:,} bytes: the "
+                "others stay as the source initialises them"
             )
+    for name in _never_set(kernel, [v for v in variables if v.name not in given]):
+        found.append(
+            f"constant '{name}' is never set: it is all zeros; give constants={{'{name}': …}} (in "
+            "a case file [[constants]])"
+        )
     return tuple(found)
+
+
+def _never_set(kernel: Kernel, variables: list[Variable]) -> list[str]:
+    """Names of those ``variables`` in constant memory that the kernel reads, and that its source
+    gives no value. PTX has no zeros, so the source must say whether it gives those."""
+    empty = [v for v in variables if v.space == "const" and v.initial is None]
+    read = named_symbols(parsed(kernel)) if empty else frozenset()
+    names = [plain_name(v.name) for v in empty if v.name in read]
+    declared = {c.name: c.initialised for c in constants_of(kernel)} if names else {}
+    return [name for name in names if not declared.get(name, bool(declared))]
 
 
 def _array(memory: DeviceMemory, argument: ArrayArgument, *, borrow: bool) -> DeviceArray:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placewise.executor.device_memory.address_space import function_address
-from placewise.kernel.ptx.module import Module, Variable
+from placewise.kernel.ptx.module import (
+    Address,
+    Arguments,
+    Instruction,
+    Module,
+    Symbol,
+    Variable,
+    Vector,
+)
 
 
 def module_variables(module: Module) -> tuple[Variable, ...]:
@@ -16,6 +24,27 @@ def module_variables(module: Module) -> tuple[Variable, ...]:
 def all_variables(module: Module) -> tuple[Variable, ...]:
     """All global and constant variables, used or not."""
     return tuple(v for v in module.variables.values() if v.space in ("global", "const"))
+
+
+def named_symbols(module: Module) -> frozenset[str]:
+    """Variables and functions that instructions of the entry, and of what it calls, name."""
+    pending: list[object] = [
+        operand
+        for function in module.functions.values()
+        for item in function.body
+        if isinstance(item, Instruction)
+        for operand in item.operands
+    ]
+    found = set()
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, Symbol):
+            found.add(operand.name)
+        elif isinstance(operand, Address):
+            pending.append(operand.base)
+        elif isinstance(operand, Vector | Arguments):
+            pending += operand.elements
+    return frozenset(found)
 
 
 def function_addresses(module: Module) -> dict[str, int]:

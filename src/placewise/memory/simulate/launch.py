@@ -8,7 +8,7 @@ from functools import partial
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, execute
-from placewise.executor.device_memory.fill import partly_filled
+from placewise.executor.device_memory.fill import constant_notes
 from placewise.executor.result import Execution
 from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, machine_code
@@ -92,7 +92,7 @@ def simulate_launch(
         f"the size of {name} is not known: nothing is found there"
         for name in unknown_caches(machine)
     ]
-    notes += partly_filled(kernel, inputs)
+    notes += constant_notes(kernel, inputs)
 
     def once(chosen: Kernel) -> SimulatedLaunch:
         of_code = launch_facts

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.executor.device_memory.fill import partly_filled
+from placewise.executor.device_memory.fill import constant_notes
 from placewise.executor.ir.nodes import Program
 from placewise.executor.result import Execution
 from placewise.executor.runtime.gc_pause import collection_held
@@ -169,7 +169,7 @@ def _sliced(
         alone, of_kinds[0], chunks[0], touched, seen, launch_facts, machine, placement
     )
     traffic = replace(traffic, instructions=fetched)
-    notes = partly_filled(kernel, inputs)
+    notes = constant_notes(kernel, inputs)
     if not blocks.sample.complete:
         notes += (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
