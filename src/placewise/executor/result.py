@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.errors import CaseError
 from placewise.executor.runtime.host_calls import Printed
 from placewise.executor.trace import Site
 from placewise.short_repr import ShortRepr
@@ -84,5 +85,12 @@ class Execution(ShortRepr):
         )
 
     def output(self, name: str) -> NDArray[np.generic]:
-        """Array ``name`` after the run; raises KeyError if there is none."""
-        return dict(self.outputs)[name]
+        """Array ``name`` after the run; raises CaseError, with the names, if there is none."""
+        arrays = dict(self.outputs)
+        if name not in arrays:
+            raise CaseError(
+                "the launch has no such array",
+                where=f"output '{name}'",
+                hint=f"it has {', '.join(arrays)}" if arrays else "it has none",
+            )
+        return arrays[name]

@@ -77,7 +77,8 @@ class CaseRun(ShownInNotebooks):
     notes: tuple[str, ...]
 
     def output(self, array: str) -> NDArray[np.generic]:
-        """An array argument after the run; raises KeyError for an unknown name."""
+        """An array argument after the run; raises CaseError, with the names, for an unknown
+        one."""
         return self.execution.output(array)
 
     def _in_short(self) -> str:

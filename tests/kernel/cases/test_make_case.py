@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError
+from placewise.executor.run_case import run_case
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.check_launch import check_launch
 from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.frontends.kernel_from import kernel_from
 from placewise.kernel.launch import Launch
 from placewise.kernel.source import Parameter, SourceView
 from placewise.machine.machine import Limits
@@ -218,3 +220,32 @@ def test_launches_beyond_the_machine_are_refused(launch, static, where):
 
 def test_the_largest_launch_passes():
     check_launch(Launch((2**31 - 1, 65535, 65535), (1024, 1, 1), 166912), LIMITS)
+
+
+class ElementwiseKernel:
+    """A kernel of a library that has no CUDA C++ of its own."""
+
+
+@pytest.mark.parametrize("thing", [ElementwiseKernel(), np.add, None, 3, b"__global__"])
+def test_what_is_no_kernel_is_named(thing):
+    for make in (
+        lambda: make_case("k", thing, [np.ones(4, np.float32)], block=1, grid=1),
+        lambda: kernel_from(thing, "k"),
+    ):
+        with pytest.raises(CaseError, match=f"this {type(thing).__name__} is no kernel") as caught:
+            make()
+        assert "RawKernel" in str(caught.value)
+
+
+@pytest.mark.parametrize("grid", [128 / 32, (2.0, 1), np.float32(4)])
+def test_fractions_are_no_extents(grid):
+    with pytest.raises(CaseError, match=r"launch\.grid: .* whole numbers(.|\n)*//"):
+        make_case("k", "__global__ void k() {}", [], block=1, grid=grid)
+
+
+def test_an_output_that_does_not_exist_names_those_that_do():
+    source = "__global__ void k(float *first, float *second) { first[0] = second[0]; }"
+    arrays = [np.ones(4, np.float32), np.ones(4, np.float32)]
+    run = run_case(make_case("k", source, arrays, block=1, grid=1))
+    with pytest.raises(CaseError, match=r"output 'third'(.|\n)*first, second"):
+        run.output("third")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
@@ -129,9 +130,14 @@ def _default_arch(code: _Code) -> str:
 
 def dims(what: str, extent: Extent) -> Dim3:
     """Three dimensions from one to three; raises CaseError located at ``launch.<what>``."""
-    given = (extent,) if isinstance(extent, int | np.integer) else tuple(extent)
+    given = tuple(extent) if isinstance(extent, Iterable) else (extent,)
     if not 1 <= len(given) <= 3 or not all(isinstance(d, int | np.integer) for d in given):
-        raise CaseError(f"{extent!r} is not one to three whole numbers", where=f"launch.{what}")
+        is_fraction = any(isinstance(d, float | np.floating) for d in given)
+        raise CaseError(
+            f"{extent!r} is not one to three whole numbers",
+            where=f"launch.{what}",
+            hint="divide with //, or round up with -(-n // block)" if is_fraction else None,
+        )
     if any(d < 1 for d in given):
         raise CaseError(f"{given} has a dimension below 1", where=f"launch.{what}")
     x, y, z = (*(int(d) for d in given), 1, 1)[:3]
@@ -175,9 +181,20 @@ def _code(source: Any) -> _Code:
         return _Code(found.source, options=found.options)
     if isinstance(source, FunctionType) or hasattr(source, "py_func"):
         return _Code("", language=Language.NUMBA, function=source)
+    if not isinstance(source, str | os.PathLike):
+        raise no_kernel(source, "source")
     text, path = read_source(source)
     language = Language.PTX if is_ptx(path or text) else Language.CUDA
     return _Code(text, path, language)
+
+
+def no_kernel(thing: object, where: str) -> CaseError:
+    """The error for a thing that is no kernel of any kind."""
+    return CaseError(
+        f"this {type(thing).__name__} is no kernel",
+        where=where,
+        hint="CUDA C++, PTX, Numba functions and CuPy's RawKernel and RawModule are",
+    )
 
 
 def read_source(source: str | Path) -> tuple[str, Path | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import CompileOptions
-from placewise.kernel.cases.make_case import is_ptx, read_source
+from placewise.kernel.cases.make_case import is_ptx, no_kernel, read_source
 from placewise.kernel.frontends.cupy_kernel import cupy_kernel
 from placewise.kernel.frontends.cupy_source import is_cupy
 from placewise.kernel.frontends.numba_kernel import numba_kernel
@@ -58,8 +58,4 @@ def kernel_from(
                 hint="give the arguments of the launch, or Numba types",
             )
         return numba_kernel(thing, arguments, arch=options.arch)
-    raise CaseError(
-        f"this {type(thing).__name__} is no kernel",
-        where="kernel",
-        hint="CUDA C++, PTX, Numba functions and CuPy's RawKernel and RawModule are",
-    )
+    raise no_kernel(thing, "kernel")
