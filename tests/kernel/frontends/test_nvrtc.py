@@ -4,6 +4,7 @@ import pytest
 
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.kernel_from import kernel_from
 from placewise.kernel.frontends.nvrtc import compile_kernel, supported_archs
 from placewise.kernel.frontends.nvrtc_options import parse_options
 from placewise.kernel.target import target_for
@@ -143,3 +144,24 @@ def test_a_kernel_in_a_namespace_is_found_beside_a_declaration_with_other_parame
     }"""
     options = CompileOptions(arch="sm_80")
     assert compile_kernel(source, "f.cu", "space::f", options).entry == "_ZN5space1fEPi"
+
+
+class TestWhatTheCompilerFailsOn:
+    """Sources on which NVIDIA's compiler itself ends."""
+
+    MISSING = (
+        "template <class T>\n"
+        "__global__ void k(missing::Accessor<T, 2> a, T *o) {\n    o[0] = a[0];\n}\n"
+    )
+
+    def test_an_undeclared_name_is_shown_with_its_line(self):
+        with pytest.raises(CompileError, match=r"kernel\.cu:2: .*'missing'"):
+            kernel_from(self.MISSING, "k<float>")
+
+    def test_where_nothing_is_found_both_causes_are_named(self, monkeypatch):
+        nothing = "placewise.kernel.view.tree.first_error.first_error"
+        monkeypatch.setattr(nothing, lambda *_: None)
+        with pytest.raises(CompileError, match="itself failed") as caught:
+            kernel_from(self.MISSING, "k<float>")
+        assert "before it is declared" in str(caught.value)
+        assert "very long" in str(caught.value)

@@ -18,6 +18,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import (
     DEFAULT_NVRTC,
     Compilation,
+    CompilerCrashError,
     nvrtc_library,
     spills_of,
     toolkit,
@@ -246,9 +247,22 @@ def _compile(
     library = nvrtc_library(options.nvrtc)
     headers = [(name, text) for name, _, text in source.headers]
     flags = _flags(filename, options, source)
-    compiled = library.compile(
-        source.text, filename, headers=headers, flags=flags, expressions=kernels
-    )
+    try:
+        compiled = library.compile(
+            source.text, filename, headers=headers, flags=flags, expressions=kernels
+        )
+    except CompilerCrashError as error:
+        # The view's parser itself asks this module what to parse.
+        from placewise.kernel.view.tree.first_error import first_error
+
+        found_by_clang = first_error(source, filename, options)
+        if found_by_clang is not None:
+            line, message = found_by_clang
+            raise CompileError(
+                f"does not compile: {message} (Clang says so; {error.message})",
+                where=f"{filename}:{line}",
+            ) from None
+        raise
     if compiled.succeeded:
         found = compiled.lowered
     else:

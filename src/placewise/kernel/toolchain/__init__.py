@@ -8,7 +8,12 @@ from placewise.kernel.toolchain.disassembler import (
     keep_disassembled,
 )
 from placewise.kernel.toolchain.nvcc import nvcc_version
-from placewise.kernel.toolchain.nvrtc_library import Compilation, NvrtcLibrary, nvrtc_library
+from placewise.kernel.toolchain.nvrtc_library import (
+    Compilation,
+    CompilerCrashError,
+    NvrtcLibrary,
+    nvrtc_library,
+)
 from placewise.kernel.toolchain.ptxas_log import Spills, spills_of
 from placewise.kernel.toolchain.wheels import DEFAULT_NVRTC, Target, Toolkit, toolkit
 
@@ -16,6 +21,7 @@ __all__ = [
     "DEFAULT_NVRTC",
     "Assembly",
     "Compilation",
+    "CompilerCrashError",
     "NvrtcLibrary",
     "Spills",
     "Target",

@@ -137,6 +137,10 @@ class NvrtcLibrary:
         self._idle.clear()
 
 
+class CompilerCrashError(CompileError):
+    """The compiler ended without a word on what is wrong."""
+
+
 class _Process:
     """A running ``nvrtc_process.py``; raises CompileError where it cannot start."""
 
@@ -195,13 +199,14 @@ class _Process:
         self.close()
 
 
-def _crash(status: int, where: str) -> CompileError:
+def _crash(status: int, where: str) -> CompilerCrashError:
     name = signal.Signals(-status).name if status < 0 else f"status {status}"
-    return CompileError(
+    return CompilerCrashError(
         f"NVIDIA's compiler itself failed on this source ({name})",
         where=where,
-        hint="split very long or deeply nested expressions and statements; it may have "
-        f"{_MEMORY / 2**30:.1f} GiB of memory",
+        hint="it does so for a template that uses a name before it is declared (is a header "
+        "missing?), and for very long or deeply nested expressions and statements: split those; it "
+        f"may have {_MEMORY / 2**30:.1f} GiB of memory",
     )
 
 

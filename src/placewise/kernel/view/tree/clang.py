@@ -136,19 +136,21 @@ def _read(case: Case, options: int) -> tuple[_Reader, Any]:
     """Reader of the case's source, and the cursor of its kernel's definition."""
     source = device_source(case.source, case.filename, case.kernel, case.options)
     text = source.text.encode()
-    unit = _parse(case, source, text, options)
+    unit = parse_source(case, source, text, options)
     declarations = list(_declarations(unit.cursor))
     found = _definition(declarations, case)
     substitution = Substitution.none(text)
     if found.kind.name == "FUNCTION_TEMPLATE":
         substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
-        unit = _parse(case, source, substitution.text, options)
+        unit = parse_source(case, source, substitution.text, options)
         declarations = list(_declarations(unit.cursor))
         found = _definition(declarations, case)
     return _Reader(case, unit, declarations, substitution), found
 
 
-def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
+def parse_source(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
+    """libclang's translation unit of ``text``, which stands for the case's source, with its
+    options, headers and defines. Raises UnsupportedError where libclang makes none."""
     folder = case.path.parent if case.path else Path()
     number, arch = _arch(case.options.arch)
     major, minor = compiler_version(case.options.nvrtc).split(".")[:2]
