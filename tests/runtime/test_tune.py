@@ -407,6 +407,34 @@ def test_arrays_that_share_memory_run_the_original(tmp_path):
     assert tuned.report().untuned == (("arguments 1 and 2 share memory", 1),)
 
 
+def test_arrays_of_another_type_are_refused_before_anything_runs(tmp_path):
+    x, z = np.arange(32, dtype=np.float64), np.zeros(64, np.float32)
+    tuned = placewise.tune(ADD, "add", machine="A100", cache=tmp_path)
+    for _ in range(2):
+        with pytest.raises(CaseError, match="expects float32 elements, the array has float64"):
+            tuned(1, 32, (x, x.copy(), z))
+    assert not z.any()
+    assert tuned.report().launches == 0
+
+
+def test_launches_that_are_refused_are_not_counted(tmp_path):
+    x, z = np.ones(32, np.float32), np.zeros(64, np.float32)
+    tuned = placewise.tune(ADD, "add", machine="A100", cache=tmp_path)
+    with pytest.raises(CaseError, match="not contiguous"):
+        tuned(1, 32, (x, x.copy(), z[::2]))
+    assert tuned.report().launches == 0
+
+
+def test_a_choice_that_fails_is_warned_of(tmp_path, monkeypatch):
+    # A place that leaves types to the user's library, as a GPU does.
+    monkeypatch.setattr(ExecutorPlace, "checks_types", False)
+    x, z = np.arange(32, dtype=np.float64), np.zeros(64, np.float32)
+    tuned = placewise.tune(ADD, "add", machine="A100", cache=tmp_path)
+    with pytest.warns(UserWarning, match=r"tuning add: choosing failed: .*float64"):
+        tuned(1, 32, (x, x.copy(), z))
+    assert tuned.report().launches == 1
+
+
 def test_arrays_that_overlap_in_part_are_refused(tmp_path):
     x, z = np.arange(40, dtype=np.float32), np.zeros(32, np.float32)
     tuned = placewise.tune(ADD, "add", machine="A100", cache=tmp_path)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from placewise.kernel.launch import Dim3
 from placewise.runtime.choice import Choice, Kept, choose, keep_original, unlike
 from placewise.runtime.devices.place import Ready, Snapshot, Where
 from placewise.runtime.launch_classes import Family, LaunchClass, Repeat
+from placewise.runtime.launches.argument_types import check_types
 from placewise.runtime.launches.call import Call
 from placewise.runtime.launches.doubt import DoubtError
 from placewise.runtime.launches.facts import KernelFacts, check_read_only_loads, facts_of
@@ -102,8 +104,9 @@ class Tuner:
             facts = self._facts_for(call, where)
             found, is_first = self._class_of(call, where, facts)
         except DoubtError as error:
+            result = self._run_original(call, where)
             self.doubt(error.reason)
-            return self._run_original(call, where)
+            return result
         if is_first:
             return self._first(call, where, facts, found)
         return self._later(call, where, found, time.perf_counter() - start)
@@ -181,6 +184,7 @@ class Tuner:
         start = time.perf_counter()
         arguments = [v.thing if isinstance(v, ArrayValue) else v for v in call.values]
         made = self._original.compile(arguments, where.arch)
+        check_types(self._original, call, where, made)
         with self._lock:
             self._compilation += time.perf_counter() - start
             return self._kernels.setdefault(key, made)
@@ -328,6 +332,7 @@ class Tuner:
             # Whatever goes wrong while choosing, the user's program continues with the original.
             message = error.message if isinstance(error, PlacewiseError) else repr(error)
             choice = keep_original(f"choosing failed: {message}")
+            warn(f"tuning {self._original.name}: {choice.why}; the original runs", stacklevel=2)
         finally:
             with self._lock:
                 found.choice, found.ready, found.from_disk = choice, ready, from_disk

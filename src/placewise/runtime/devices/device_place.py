@@ -107,6 +107,7 @@ def device_at(address: int, driver: Any = None) -> int:
 class DevicePlace:
     """One GPU. Originals are launched by the user's library, forms here."""
 
+    checks_types = False
     undoes_failures = False
 
     def __init__(self, device: Device) -> None:

@@ -26,6 +26,8 @@ class ExecutorPlace:
     """The executor as the place where kernels run. Several threads may use it at once, since each
     launch runs on memory of its own."""
 
+    checks_types = True
+    """It takes an array's bytes, whatever its type."""
     undoes_failures = True
     """A launch that fails leaves the arrays as they were."""
 

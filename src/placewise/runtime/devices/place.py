@@ -32,6 +32,9 @@ class Ready:
 class Place(Protocol):
     """The executor or a GPU."""
 
+    checks_types: bool
+    """Whether it launches arguments by their bits alone, so that their types must be looked at
+    before."""
     undoes_failures: bool
     """Whether a failed launch leaves the arrays unchanged, so that the original can be launched
     after it."""
