@@ -183,7 +183,7 @@ def _code(source: Any) -> _Code:
         return _Code("", language=Language.NUMBA, function=source)
     if not isinstance(source, str | os.PathLike):
         raise no_kernel(source, "source")
-    text, path = read_source(source)
+    text, path = read_source(source if isinstance(source, str) else Path(source))
     language = Language.PTX if is_ptx(path or text) else Language.CUDA
     return _Code(text, path, language)
 
