@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.executor.device_memory.address_space import WINDOW_ARRAY, address
+from placewise.errors import CaseError
+from placewise.executor.device_memory.address_space import WINDOW_ARRAY, WINDOW_SHIFT, address
 from placewise.executor.texture.texture_words import TexelRead
 
 if TYPE_CHECKING:
@@ -79,3 +80,19 @@ class Device:
             if best is None or distance < best[0]:
                 best = (distance, region, offset)
         return (best[1], best[2]) if best else None
+
+
+def room_for(size: int, name: str) -> Bytes:
+    """Memory at a multiple of 64 bytes, so that vector loads do not straddle cache lines.
+
+    Raises CaseError where an array of ``size`` bytes has no place.
+    """
+    where = f"array '{name}'"
+    if size > 1 << WINDOW_SHIFT:
+        raise CaseError(f"{size:,} bytes; an array has at most {1 << WINDOW_SHIFT:,}", where=where)
+    try:
+        room = np.empty(size + 64, np.uint8)
+    except MemoryError as error:
+        raise CaseError(f"this computer has no {size:,} bytes left", where=where) from error
+    start = -room.ctypes.data % 64
+    return room[start : start + size]

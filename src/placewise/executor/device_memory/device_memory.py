@@ -17,10 +17,9 @@ from placewise.executor.device_memory.address_space import (
     FIRST_WINDOW,
     HEAP_WINDOW,
     LAST_WINDOW,
-    WINDOW_SHIFT,
     empty_windows,
 )
-from placewise.executor.device_memory.device import Bytes, Device, IdleKey, Region
+from placewise.executor.device_memory.device import Bytes, Device, IdleKey, Region, room_for
 from placewise.executor.device_memory.device_array import DeviceArray
 from placewise.executor.device_memory.device_texture import DeviceTexture
 from placewise.executor.device_memory.loaded_module import LoadedModule, load
@@ -301,7 +300,7 @@ class DeviceMemory:
             room = content.view()
             room.flags.writeable = False
         else:
-            room = _room(size, name)
+            room = room_for(size, name)
             room[:] = UNINITIALISED if content is None else content
         if self._next_array >= max(self._next_variable, FIRST_WINDOW + KEPT_FOR_VARIABLES):
             window, number = self._next_array, len(self._names)
@@ -356,7 +355,7 @@ class DeviceMemory:
             self._keep(Region(HEAP_WINDOW, _HEAP, data, number, writable=True))
 
     def _of_variable(self, window: int, variable: Variable, content: Bytes) -> Region:
-        data, number = _room(variable.size, variable.name), len(self._names)
+        data, number = room_for(variable.size, variable.name), len(self._names)
         data[:] = content
         self._names.append(plain_name(variable.name))
         writable = variable.space != "const"
@@ -421,22 +420,6 @@ class DeviceMemory:
         window = self._free_window()
         shown = replace(array.region, window=window, texture=texture_words(argument, texels))
         return DeviceTexture(self, self._keep(shown), argument, array, texel_read(argument, texels))
-
-
-def _room(size: int, name: str) -> Bytes:
-    """Memory at a multiple of 64 bytes, so that vector loads do not straddle cache lines.
-
-    Raises CaseError where an array of ``size`` bytes has no place.
-    """
-    where = f"array '{name}'"
-    if size > 1 << WINDOW_SHIFT:
-        raise CaseError(f"{size:,} bytes; an array has at most {1 << WINDOW_SHIFT:,}", where=where)
-    try:
-        room = np.empty(size + 64, np.uint8)
-    except MemoryError as error:
-        raise CaseError(f"this computer has no {size:,} bytes left", where=where) from error
-    start = -room.ctypes.data % 64
-    return room[start : start + size]
 
 
 def _full(arrays: int) -> UnsupportedError:
