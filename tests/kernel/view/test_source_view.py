@@ -92,7 +92,7 @@ def test_members_of_an_element():
 
 
 def test_a_whole_struct_has_no_load_function():
-    before = "struct S { int a, b; };"
+    before = "struct S { float a, b; };"
     view, _ = view_of("S s = A[n];", "const S *A, float *B, int n", (F, F, N), before)
     assert "no load function" in source_obstacle(view, "A", Way.INTRINSIC)
     assert source_obstacle(view, "A", Way.HOST_BUFFER) is None
