@@ -172,5 +172,119 @@ def test_functions_that_cannot_be_compiled() -> None:
         numba_kernel(plain, [{}])
     with pytest.raises(UnsupportedError, match=r"argument 1: values of Numba's type .*Tuple"):
         numba_kernel(plain, [(1, 2)])
-    with pytest.raises(UnsupportedError, match="only with a driver"):
-        numba_kernel(plain, [np.zeros(4, np.float16)])
+
+
+@cuda.jit
+def halves(x):
+    i = cuda.grid(1)
+    x[i] = x[i] * x[i]
+
+
+@cuda.jit
+def converted(x):
+    i = cuda.grid(1)
+    x[i] = np.float32(x[i]) * np.float32(2)
+
+
+@cuda.jit
+def whole_grid(x):
+    cuda.cg.this_grid().sync()
+    x[cuda.grid(1)] = 1
+
+
+def test_functions_that_numba_links_at_a_launch_are_not_covered() -> None:
+    half = np.arange(128, dtype=np.float16)
+    for function in (halves, plain):
+        with pytest.raises(UnsupportedError, match="half-precision arithmetic in Numba"):
+            numba_kernel(function, [half])
+    with pytest.raises(UnsupportedError, match=r"links 'cudaCG\w+' .*\n  hint: cooperative grids"):
+        numba_kernel(whole_grid, [np.zeros(128)])
+    memory = DeviceMemory()
+    x = memory.upload("x", half)
+    memory.launch(numba_kernel(converted, [x]), LINE, [x])
+    assert np.array_equal(x.download(), 2 * half)
+
+
+@cuda.jit(device=True)
+def square(value):
+    return value * value
+
+
+@cuda.jit(device=True)
+def squared_length(z):
+    return square(z.real) + square(z.imag)
+
+
+@cuda.jit(device=True)
+def escape(c, limit):
+    z = 0j
+    for n in range(limit):
+        if squared_length(z) >= 4.0:
+            return n
+        z = z * z + c
+    return limit
+
+
+@cuda.jit
+def mandelbrot(points, limit, out):
+    i = cuda.grid(1)
+    if i < points.size:
+        out[i] = escape(points[i], limit)
+
+
+@cuda.jit(device=True)
+def clamp(value, low=0, high=1):
+    return min(max(value, low), high)
+
+
+@cuda.jit
+def clamped(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] = clamp(x[i])
+        y[i] = clamp(y[i], -5, 5)
+
+
+def test_device_functions_that_call_device_functions() -> None:
+    re, im = np.meshgrid(np.linspace(-2, 1, 30), np.linspace(-1, 1, 20))
+    points, limit = (re + 1j * im).ravel(), 25
+    memory = DeviceMemory()
+    given = [memory.upload("points", points), limit, memory.alloc("out", 600, np.int32)]
+    memory.launch(numba_kernel(mandelbrot, given), Launch((5, 1, 1), (128, 1, 1)), given)
+    expected, z = np.full(600, limit), np.zeros(600, complex)
+    for n in range(limit):
+        expected[(expected == limit) & (z.real**2 + z.imag**2 >= 4)] = n
+        alive = expected == limit
+        z[alive] = z[alive] ** 2 + points[alive]
+    assert np.array_equal(given[2].download(), expected)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_device_functions_for_several_types_and_targets(arch: str) -> None:
+    x, y = np.linspace(-1, 2, 128), np.arange(-64, 64, dtype=np.int64)
+    memory = DeviceMemory()
+    given = [memory.upload("x", x), memory.upload("y", y)]
+    kernel = numba_kernel(clamped, given, arch=arch)
+    memory.launch(kernel, LINE, given)
+    assert kernel.arch == arch
+    assert np.array_equal(given[0].download(), np.clip(x, 0, 1))
+    assert np.array_equal(given[1].download(), np.clip(y, -5, 5))
+
+
+def test_random_numbers_of_numba() -> None:
+    from numba.cuda import random
+
+    @cuda.jit
+    def draw(states, out):
+        i = cuda.grid(1)
+        out[i] = random.xoroshiro128p_uniform_float64(states, i)
+
+    states = np.zeros(128, random.xoroshiro128p_dtype)
+    random.init_xoroshiro128p_states_cpu(states, np.uint64(1), 0)
+    memory = DeviceMemory()
+    out = memory.alloc("out", 128, np.float64)
+    given = [memory.upload("states", states), out]
+    memory.launch(numba_kernel(draw, given), LINE, given)
+    # The generator's first draw is the sum of its two words, of which 53 bits make the number.
+    first = (states["s0"] + states["s1"]) >> np.uint64(11)
+    assert np.array_equal(out.download(), first * 2.0**-53)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from types import FunctionType
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from placewise.errors import CaseError, CompileError, UnsupportedError
+from placewise.kernel.frontends.numba_device import compiling_for
 from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.passing import NumbaArray, NumbaScalar, Passing
@@ -18,6 +20,7 @@ from placewise.kernel.toolchain import Target
 _INSTALL = "pip install 'placewise[numba]'"
 _COVERED = ("fastmath", "opt", "launch_bounds", "debug")
 """Options of ``@cuda.jit`` that go to the compiler."""
+_UNRESOLVED = re.compile(r"Unresolved extern function '(?P<name>\w+)'")
 _REFUSED = ("link", "extensions", "max_registers")
 
 
@@ -31,7 +34,7 @@ def numba_kernel(function: Any, arguments: Sequence[Any], *, arch: str = "sm_80"
 
     Raises CaseError where Numba is not there or an argument has no type that Numba passes,
     CompileError with Numba's message and the Python line where it refuses the function,
-    UnsupportedError for what it needs a driver for.
+    UnsupportedError for what it links into a kernel only at a launch.
     """
     cuda, types = _numba()
     python = getattr(function, "py_func", function)
@@ -44,18 +47,22 @@ def numba_kernel(function: Any, arguments: Sequence[Any], *, arch: str = "sm_80"
         for n, value in enumerate(arguments, start=1)
     )
     passing = tuple(_passing(t, n, types, where) for n, t in enumerate(signature, start=1))
-    number = Target(arch).number
+    capability = divmod(Target(arch).number, 10)
     try:
-        ptx, _ = cuda.compile_ptx(
-            python,
-            signature,
-            cc=divmod(number, 10),
-            lineinfo=not options.get("debug"),
-            **options,
-        )
+        with compiling_for(capability):
+            ptx, _ = cuda.compile_ptx(
+                python,
+                signature,
+                cc=capability,
+                lineinfo=not options.get("debug"),
+                **options,
+            )
     except Exception as error:  # Numba raises its own, NVVM's and plain Python errors alike.
         raise _refusal(error, where) from error
-    kernel = ptx_kernel(ptx, filename=python.__code__.co_filename, arch=arch)
+    try:
+        kernel = ptx_kernel(ptx, filename=python.__code__.co_filename, arch=arch)
+    except CompileError as error:
+        raise _not_linked(error, where) from error
     return replace(kernel, name=python.__name__, passing=passing)
 
 
@@ -126,14 +133,27 @@ def _passing(type_: Any, number: int, types: Any, where: str) -> Passing:
     )
 
 
-def _refusal(error: Exception, where: str) -> CompileError | UnsupportedError:
-    """Numba's own message, its first line, which names what is wrong."""
-    if type(error).__name__ == "CudaSupportError":
+def _not_linked(error: CompileError, where: str) -> CompileError | UnsupportedError:
+    """``error``, or what it means where PTX calls a function that Numba links at a launch."""
+    found = _UNRESOLVED.search(error.message)
+    if found is None:
+        return error
+    name = found["name"]
+    if "6__half" in name or "bfloat16" in name:
         return UnsupportedError(
-            "Numba compiles something that this kernel uses only with a driver "
-            "(half precision, cooperative grids)",
+            "half-precision arithmetic in Numba kernels is not covered",
             where=where,
+            hint="convert to np.float32 first; half-precision numbers are loaded and stored",
         )
+    return UnsupportedError(
+        f"Numba links '{name}' into this kernel at its launch, which is not covered",
+        where=where,
+        hint="cooperative grids and functions from other files need it",
+    )
+
+
+def _refusal(error: Exception, where: str) -> CompileError:
+    """Numba's own message, its first line, which names what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     place = next((x for x in reversed(lines) if x.startswith("File ")), None)
     told = [x for x in lines if not x.startswith(("File ", "Failed in"))]
