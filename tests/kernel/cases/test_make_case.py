@@ -249,3 +249,41 @@ def test_an_output_that_does_not_exist_names_those_that_do():
     run = run_case(make_case("k", source, arrays, block=1, grid=1))
     with pytest.raises(CaseError, match=r"output 'third'(.|\n)*first, second"):
         run.output("third")
+
+
+def doubled(x, out):
+    """A Numba kernel, which is not compiled here."""
+
+
+def test_a_dict_of_a_numba_function_goes_by_name() -> None:
+    x, out = np.ones(6), np.zeros(6)
+    case = make_case("doubled", doubled, {"out": out, "x": x}, block=6, grid=1)
+    assert [(a.name, a.data[0]) for a in case.inputs.arrays] == [("x", 1), ("out", 0)]
+    for given, message in (
+        ({"x": x}, "missing: out"),
+        ({"x": x, "o": out}, "missing: out; not a parameter: o"),
+        ({"x": x, "out": out, "n": np.int32(6)}, "not a parameter: n"),
+    ):
+        found = error(make_case, "doubled", doubled, given, block=6, grid=1)
+        assert (found.where, found.message) == ("arguments", message)
+        assert found.hint == "doubled(x, out)"
+
+
+def test_options_of_nvrtc_are_refused_for_a_numba_function() -> None:
+    arguments = [np.ones(6), np.zeros(6)]
+    for name, value in (
+        ("flags", ["--use_fast_math"]),
+        ("defines", {"N": 6}),
+        ("include_paths", ["."]),
+        ("std", "c++20"),
+    ):
+        found = error(make_case, "doubled", doubled, arguments, block=6, grid=1, **{name: value})
+        assert found.where == name
+        assert "not NVRTC" in found.message
+
+
+def test_a_dict_of_ptx_goes_in_its_order() -> None:
+    ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
+    given = {"out": np.zeros(6), "x": np.ones(6)}
+    case = make_case("k", ptx, given, block=6, grid=1)
+    assert [(a.name, a.data[0]) for a in case.inputs.arrays] == [("out", 0), ("x", 1)]

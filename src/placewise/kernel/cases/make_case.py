@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,17 +87,22 @@ def make_case(
     ``source`` is CUDA C++ or PTX (as text if it has a line break or a brace, else as a path, which
     ends in ``.ptx`` for PTX), a Numba function, or a ``RawKernel`` or ``RawModule`` of CuPy,
     whose own options come first. ``arguments`` are arrays (C-contiguous, passed by pointer) and
-    NumPy scalars, in parameter order or by parameter name. Give ``grid`` in blocks, or ``problem``
+    NumPy scalars, in parameter order or by parameter name; PTX has no such names, there a dict goes
+    in its order and its names are those of the results. Give ``grid`` in blocks, or ``problem``
     in elements: the grid is then ceil(problem / per_block), where a block covers ``block`` elements
     unless ``per_block`` says otherwise. ``constants`` fills ``__constant__`` symbols. ``buffers``
     are arrays that are no arguments, for :class:`PointerTo` to point to. ``flags`` are further
-    options of NVRTC, ``nvrtc`` its version. Extents are an int or up to three, x first;
-    ``shared_bytes`` is dynamic shared memory.
+    options of NVRTC, ``nvrtc`` its version; Numba functions have no use for ``flags``, ``defines``,
+    ``include_paths`` and ``std``. Extents are an int or up to three, x first; ``shared_bytes`` is
+    dynamic shared memory.
 
     The arrays are not copied; through the case they can only be read. Raises CaseError.
     """
     code = _code(source)
     text, path = code.text, code.path
+    if code.language is Language.NUMBA:
+        _check_numba(flags=flags, defines=defines, include_paths=include_paths, std=std)
+        arguments = _in_order(code.function, arguments)
     block_dims = dims("block", block)
     options = CompileOptions(
         arch=_default_arch(code) if arch is None else arch,
@@ -195,6 +201,44 @@ def no_kernel(thing: object, where: str) -> CaseError:
         where=where,
         hint="CUDA C++, PTX, Numba functions and CuPy's RawKernel and RawModule are",
     )
+
+
+def _check_numba(**options: object) -> None:
+    """Raises CaseError for options of NVRTC, which compiles no Numba function."""
+    for name, value in options.items():
+        if value:
+            raise CaseError(
+                "Numba compiles the function, not NVRTC",
+                where=name,
+                hint="leave it out; @cuda.jit takes options such as fastmath=True, and the "
+                "function reads its globals",
+            )
+
+
+def _in_order(
+    function: Any, arguments: Sequence[Value] | Mapping[str, Value]
+) -> Sequence[Value] | Mapping[str, Value]:
+    """Arguments by name in the order of the Python function's parameters.
+
+    Raises CaseError where one is missing or none of the parameters.
+    """
+    if not isinstance(arguments, Mapping):
+        return arguments
+    python = getattr(function, "py_func", function)
+    names = list(inspect.signature(python).parameters)
+    faults = [
+        f"{what}: {', '.join(found)}"
+        for what, found in (
+            ("missing", [n for n in names if n not in arguments]),
+            ("not a parameter", [n for n in arguments if n not in names]),
+        )
+        if found
+    ]
+    if faults:
+        raise CaseError(
+            "; ".join(faults), where="arguments", hint=f"{python.__name__}({', '.join(names)})"
+        )
+    return {name: arguments[name] for name in names}
 
 
 def read_source(source: str | Path) -> tuple[str, Path | None]:
