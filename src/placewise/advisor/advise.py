@@ -199,7 +199,11 @@ def advise(
                     *prepared.notes,
                     *members_in_words(prepared.case),
                     *time_notes(present, options, machine),
-                    *(compiler_note(prepared.kernel) if present.rerun is not None else ()),
+                    *(
+                        compiler_note(prepared.case, prepared.kernel)
+                        if present.rerun is not None
+                        else ()
+                    ),
                     *range_note(candidates),
                     *atomics_note(candidates, now),
                     *hint_notes(options, present, machine),

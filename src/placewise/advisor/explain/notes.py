@@ -8,8 +8,9 @@ from placewise.advisor.advice import Option
 from placewise.advisor.finalists import frequent_misses
 from placewise.advisor.prepare import Prepared
 from placewise.choose import Candidate, search
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.toolchain import nvcc_version
+from placewise.kernel.toolchain import install_command, nvcc_version
 from placewise.machine import Machine
 from placewise.model import moved_atomics, path_model
 
@@ -53,25 +54,27 @@ def time_notes(present: Option, options: list[Option], machine: Machine) -> tupl
     return tuple(notes)
 
 
-def compiler_note(kernel: Kernel) -> tuple[str, ...]:
-    """Whose code was timed, and what to do where the user's compiler is another one.
+def compiler_note(case: Case, kernel: Kernel) -> tuple[str, ...]:
+    """Whose code was timed, and what to do where the user's compiler is another one. Nothing for
+    kernels that NVRTC does not compile.
 
     A multiply with one matrix in tiles is predicted to be 1.78 times as fast with the code of NVRTC
     13.5. With that of 13.0 an H200 ran it 0.88 times as fast (benchmarks/results/gpu).
     """
     made = kernel.compiler
-    if made is None:
+    if made is None or case.language is not Language.CUDA:
         return ()
     own = nvcc_version()
     if own == made:
         return ()
-    if own is None:
-        whose, version = "if you build with another version", "12.9, for example,"
-    else:
-        whose, version = f"nvcc on this machine is {own}", own
+    version, example = own or "12.9", "" if own else "for example "
+    whose = f"nvcc on this machine is {own}" if own else "if you build with another version"
+    command = install_command(version)
+    first = f", once it is installed ({command})" if command else ""
     return (
         f"times are of code by NVRTC {made}; {whose}, its code may differ, and with it the fastest "
-        f"form: --nvrtc {version} advises for that one",
+        f'form: {example}--nvrtc {version}, in Python nvrtc="{version}", advises for that '
+        f"one{first}",
     )
 
 

@@ -15,7 +15,13 @@ from placewise.kernel.toolchain.nvrtc_library import (
     nvrtc_library,
 )
 from placewise.kernel.toolchain.ptxas_log import Spills, spills_of
-from placewise.kernel.toolchain.wheels import DEFAULT_NVRTC, Target, Toolkit, toolkit
+from placewise.kernel.toolchain.wheels import (
+    DEFAULT_NVRTC,
+    Target,
+    Toolkit,
+    install_command,
+    toolkit,
+)
 
 __all__ = [
     "DEFAULT_NVRTC",
@@ -29,6 +35,7 @@ __all__ = [
     "assemble",
     "disassemble",
     "disassemble_code",
+    "install_command",
     "is_disassembled",
     "keep_disassembled",
     "nvcc_version",

@@ -142,8 +142,7 @@ def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
         raise CaseError(
             f"NVRTC {nvrtc} is asked for, {version} is installed",
             where="nvrtc",
-            hint=f"ask for {version}, or: pip install --no-deps --target {beside} "
-            f"'{release.nvrtc.distribution}=={nvrtc}.*'",
+            hint=f"ask for {version}, or: {_command_beside(nvrtc, release)}",
         )
     ptxas = release.ptxas if release.ptxas and _version(release.ptxas.distribution) else None
     return Toolkit(
@@ -153,6 +152,33 @@ def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
         flags=release.flags,
         ptxas=_located(nvrtc, release, ptxas) if ptxas else None,
     )
+
+
+def install_command(nvrtc: str) -> str | None:
+    """The command that installs ``nvrtc``, such as ``12.9``; None where it is there already, and
+    for a release that is not known."""
+    release = _RELEASES.get(nvrtc.split(".")[0])
+    if release is None:
+        return None
+    try:
+        toolkit(nvrtc)
+    except CaseError:
+        there = _version(release.nvrtc.distribution)
+        return _command_beside(nvrtc, release) if there else _command_of(release, release.nvrtc)
+    return None
+
+
+def _command_beside(nvrtc: str, release: _Release) -> str:
+    """The command that installs another version of an installed release."""
+    wheel = f"'{release.nvrtc.distribution}=={nvrtc}.*'"
+    return f"pip install --no-deps --target {_beside(nvrtc)} {wheel}"
+
+
+def _command_of(release: _Release, part: _Part) -> str:
+    """The command that installs a release of which ``part`` is missing."""
+    if release.extra:
+        return f"pip install 'placewise[{release.extra}]'"
+    return f"pip install --force-reinstall {part.distribution}"
 
 
 def _of_nvcc(nvrtc: str, release: _Release) -> Toolkit | None:
@@ -202,7 +228,5 @@ def _missing(nvrtc: str, release: _Release, part: _Part) -> CaseError:
     return CaseError(
         f"NVRTC {nvrtc} is not installed: {part.path} of {part.distribution} is missing",
         where="nvrtc",
-        hint=f"pip install 'placewise[{release.extra}]'"
-        if release.extra
-        else f"pip install --force-reinstall {part.distribution}",
+        hint=_command_of(release, part),
     )
