@@ -128,6 +128,29 @@ def test_a_numba_function() -> None:
     assert all(o.rerun is not None and o.rewritten.case.file_name.endswith(".ptx") for o in proven)
 
 
+ROWS = """
+__global__ void rows(const float *m, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; float t = 0;
+    for (int k = 0; k < 64; ++k) t += m[i * 64 + k];
+    s[i] = t; }
+"""
+
+
+def test_advice_without_a_source_promises_no_tiles_and_no_layouts() -> None:
+    given = [np.ones(64 * 256, np.float32), np.zeros(256, np.float32)]
+    code = compile_kernel(ROWS, "rows.cu", "rows", CompileOptions()).ptx
+    source, bare = (
+        advise(make_case("rows", text, given, block=128, problem=256), "A100", finalists=0)
+        for text in (ROWS, code)
+    )
+    assert "placewise layout" in source.patterns[0]
+    assert "placewise layout" not in bare.patterns[0]
+    assert "structure of arrays" in bare.patterns[0]
+    assert "only of how its arrays are loaded" in bare.verdict
+    assert "shared memory are written for CUDA C++ source alone" in bare.verdict
+    assert "only of how" not in source.verdict
+
+
 @dataclass
 class RawKernel:
     code: str

@@ -24,6 +24,7 @@ from placewise.advisor.explain.notes import (
     by_hand_note,
     carve_out_note,
     compiler_note,
+    loads_alone,
     range_note,
     time_notes,
 )
@@ -187,11 +188,14 @@ def advise(
         present=present,
         options=tuple(options),
         recommended=best,
-        verdict=verdict,
+        verdict=verdict + loads_alone(prepared.case.language),
         why=_why(best, present, prepared),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
-        patterns=(*scattered(prepared.profile, facts), *conflicting(present.timed)),
+        patterns=(
+            *scattered(prepared.profile, facts, prepared.case.language),
+            *conflicting(present.timed),
+        ),
         races=benign_races(prepared, present.timed, progress) if finalists else (),
         notes=tuple(
             dict.fromkeys(

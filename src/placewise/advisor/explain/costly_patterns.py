@@ -9,6 +9,7 @@ import numpy as np
 
 from placewise.advisor.advice import ArrayFacts
 from placewise.advisor.forms.timing import Timed
+from placewise.kernel.cases.case import Language
 from placewise.machine import Memory
 from placewise.memory import Profile
 from placewise.memory.reuse.profile import LineTraffic
@@ -21,9 +22,15 @@ _LEAST_SHARE = 0.05
 _WARP = 32
 
 
-def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ...]:
+def scattered(
+    profile: Profile, arrays: tuple[ArrayFacts, ...], language: Language
+) -> tuple[str, ...]:
     """One sentence for each of the ``arrays`` whose most expensive instruction scatters its lanes
-    over many sectors of memory, or over many addresses of constant memory."""
+    over many sectors of memory, or over many addresses of constant memory.
+
+    Layouts are tried for CUDA C++ alone, so only there does a sentence name the command for them.
+    """
+    tried = ": `placewise layout` tries them" if language is Language.CUDA else ""
     found = []
     for facts in arrays:
         space = profile.machine.space(facts.service.space)
@@ -50,8 +57,7 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
                 f"{where}: {line.transactions_per_request:.3g} sectors of {sectored.block_bytes} "
                 f"bytes for each access of a warp, {_side_by_side(sectored, line):.3g} if its "
                 "lanes' elements lay side by side; another order of threads, or another layout "
-                "(transposed, a structure of arrays: `placewise layout` tries them), may gain more "
-                "than any move"
+                f"(transposed, a structure of arrays{tried}), may gain more than any move"
             )
     return tuple(found)
 

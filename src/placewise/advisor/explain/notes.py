@@ -78,6 +78,17 @@ def compiler_note(case: Case, kernel: Kernel) -> tuple[str, ...]:
     )
 
 
+def loads_alone(language: Language) -> str:
+    """What a verdict on a kernel without CUDA C++ source leaves out, as a sentence that follows it;
+    empty for CUDA C++."""
+    if language is Language.CUDA:
+        return ""
+    return (
+        f" For a kernel in {language} this speaks only of how its arrays are loaded: tiles in "
+        "shared memory are written for CUDA C++ source alone, and were not considered."
+    )
+
+
 def range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
     """What the intervals of ratios of memory times rest on, where the model's error is known."""
     error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
