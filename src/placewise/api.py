@@ -15,6 +15,7 @@ from pathlib import Path
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
+from placewise.advisor.forms.agnostic import write_placement as write_proven
 from placewise.advisor.forms.verify import verify as compare_with
 from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.calibrate import Calibration, calibrate
@@ -30,7 +31,7 @@ from placewise.executor import DEFAULT_LIMIT
 from placewise.executor import execute as execute_launch
 from placewise.executor.check import Checker
 from placewise.executor.run_case import CaseRun, run_case
-from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
 from placewise.kernel.target import target_for
@@ -108,15 +109,20 @@ def rewrite(
     placement: Placement | Mapping[str, str],
     machine: Machine | str | Path,
 ) -> Rewritten:
-    """Write ``case``'s CUDA C++ with arrays elsewhere, such as ``{"x": "texture"}``.
+    """Write ``case``'s kernel with arrays elsewhere, such as ``{"x": "texture"}``.
 
     ``placement`` maps arrays to names of the machine's memory spaces; other arrays stay where they
     are. The result holds the new source, its launch and inputs, and the host code that it needs.
-    Raises UnsupportedError, naming array and reason, where the source cannot be written so.
+    PTX and Numba kernels are run first, to see which load reads which array; their new source is
+    PTX, in which loads alone change. Raises UnsupportedError, naming array and reason, where the
+    source cannot be written so, CaseError for arrays and spaces that there are not, or that do not
+    go together.
     """
     case, machine = _for_machine(load_case(case), load_machine(machine), None)
-    read = read_case(case)
     chosen = placement if isinstance(placement, Placement) else Placement.of(placement)
+    if case.language is not Language.CUDA:
+        return write_proven(case, machine, dict(chosen.spaces)).rewritten
+    read = read_case(case)
     for _, space in chosen:
         machine.space(space)
     return write_placement(read.case, chosen, machine, read.view)

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import placewise
 from placewise.advisor import advise
 from placewise.advisor.choosers import Chooser
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import CaseError, PlacewiseError, UnsupportedError
 from placewise.gpu.measure_case import measure_case
 from placewise.kernel.cases.case import CompileOptions, Language
 from placewise.kernel.cases.case_file import read_case_file
@@ -149,6 +150,33 @@ def test_advice_without_a_source_promises_no_tiles_and_no_layouts() -> None:
     assert "only of how its arrays are loaded" in bare.verdict
     assert "shared memory are written for CUDA C++ source alone" in bare.verdict
     assert "only of how" not in source.verdict
+
+
+def test_loads_are_rewritten_where_the_user_says() -> None:
+    cuda = pytest.importorskip("numba.cuda")
+    pytest.importorskip("numba_cuda")
+
+    @cuda.jit
+    def gather(x, index, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = x[index[i]]
+
+    function = make_case("gather", gather, arguments(), problem=N, block=128)
+    text = make_case("gather", ptx(), arguments(), problem=N, block=128)
+    for case, x, out in ((function, "x", "out"), (text, "argument1", "argument3")):
+        found = placewise.rewrite(case, {x: "readonly"}, "A100")
+        assert found.case.language is Language.PTX
+        assert found.case.source.count("ld.global.nc") == 1
+        assert placewise.verify(found, case).identical
+        assert np.array_equal(placewise.execute(found.case).output(out), X[INDEX])
+        for moves, message in (
+            ({x: "texture"}, "only CUDA C.. is rewritten for texture"),
+            ({out: "readonly"}, "the kernel writes to it"),
+            ({"nothing": "readonly"}, "no array 'nothing'"),
+        ):
+            with pytest.raises(PlacewiseError, match=message):
+                placewise.rewrite(case, moves, "A100")
 
 
 @dataclass

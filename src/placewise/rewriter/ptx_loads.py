@@ -84,6 +84,7 @@ def rewrite_loads(
         path=case.path if case.language is Language.PTX else None,
         kernel=kernel.entry,
         function=None,
+        passing=kernel.passing,
     )
     placement = Placement(tuple((array, space.name) for array, space in moves.items()))
     rewritten = Rewritten(placement, written, "// Loaded and launched as before.\n", edits)

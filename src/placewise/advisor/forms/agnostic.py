@@ -12,11 +12,12 @@ from placewise.advisor.forms.agnostic_settings import covering_settings, setting
 from placewise.advisor.forms.carve_out import with_carve_out
 from placewise.advisor.forms.undone_forms import global_space
 from placewise.advisor.forms.verify import verify
+from placewise.advisor.forms.write_form import write_form
 from placewise.advisor.predictions.moved_counters import check_arrays, check_spaces
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.cases import CaseLike, load_case
 from placewise.errors import CaseError, UnsupportedError
-from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.target import target_for
 from placewise.kernel.view.written_out.struct_members import (
@@ -120,6 +121,7 @@ def write_placement(
 ) -> WrittenPlacement:  # fmt: skip
     """Write ``case``'s kernel with arrays moved, such as ``{"x": "texture"}``, and prove it.
 
+    Of a kernel without CUDA C++ source the loads are written, in its PTX.
     ``chunk`` asks for shared tiles of so many iterations of a loop at a time; with ``buffers`` 2,
     each array has two of them, one of which is fetched while the block computes with the other.
     Raises CaseError for an unknown array or space and for a placement that is not legal on
@@ -135,7 +137,11 @@ def write_placement(
     if rewritten is None:
         placement = replace(_legal(prepared, moves, chunk), buffers=buffers)
         progress("rewriting and verifying", 0, 0)
-        rewritten = rewrite(prepared.case, placement, known, prepared.view)
+        if prepared.case.language is Language.CUDA:
+            rewritten = rewrite(prepared.case, placement, known, prepared.view)
+        else:
+            moved = placement.moved_part(prepared.legality.present)
+            rewritten = write_form(prepared, moved).rewritten
     found = verify(rewritten, prepared.case, prepared.execution)
     if not found.identical:
         raise UnsupportedError(

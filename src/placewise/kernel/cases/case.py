@@ -10,6 +10,7 @@ from typing import Any
 
 from placewise.kernel.cases.given_accesses import GivenAccesses
 from placewise.kernel.launch import Inputs, Launch
+from placewise.kernel.passing import Passing
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 from placewise.short_repr import ShortRepr
 
@@ -79,6 +80,8 @@ class Case(ShortRepr):
     members: tuple[StructMember, ...] = ()
     """Pointers of structs that stand apart in ``source``, as parameters, so that they can be
     placed."""
+    passing: tuple[Passing, ...] | None = None
+    """What each argument becomes in PTX that Numba made; None where it is a parameter itself."""
 
     def _in_short(self) -> str:
         grid, block = ("×".join(map(str, d)) for d in (self.launch.grid, self.launch.block))

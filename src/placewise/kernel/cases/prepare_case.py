@@ -51,13 +51,14 @@ def compile_case(case: Case) -> Kernel:
         case Language.CUDA:
             return compile_kernel(case.source, case.filename, case.kernel, case.options)
         case Language.PTX:
-            return ptx_kernel(
+            kernel = ptx_kernel(
                 case.source,
                 case.kernel or None,
                 filename=case.filename,
                 arch=case.options.arch,
                 nvrtc=case.options.nvrtc,
             )
+            return replace(kernel, passing=case.passing)
         case Language.NUMBA:
             given = [_for_numba(case, a) for a in case.inputs.arguments]
             return numba_kernel(case.function, given, arch=case.options.arch)
@@ -129,7 +130,7 @@ def _named(case: Case) -> tuple[Argument, ...]:
     """Arguments under the Python function's names, or numbered: PTX tells no names. Pointers to
     scratch memory that Triton's PTX takes besides, and does not use, follow as null pointers."""
     arguments = case.inputs.arguments
-    if case.language is Language.PTX:
+    if case.language is Language.PTX and case.passing is None:
         nulls = null_scratch(case.source, case.kernel or None, case.filename, len(arguments))
         extra = range(len(arguments) + 1, len(arguments) + nulls + 1)
         arguments += tuple(ScalarArgument(positional(n), np.uint64(0)) for n in extra)
