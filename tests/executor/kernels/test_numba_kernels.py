@@ -1,6 +1,9 @@
 """Numba functions: compiled without a GPU, launched with the arguments that Numba takes."""
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -172,6 +175,30 @@ def test_functions_that_cannot_be_compiled() -> None:
         numba_kernel(plain, [{}])
     with pytest.raises(UnsupportedError, match=r"argument 1: values of Numba's type .*Tuple"):
         numba_kernel(plain, [(1, 2)])
+
+
+SIMULATED = """
+import numpy as np, placewise
+from numba import cuda
+
+@cuda.jit
+def zero(x):
+    x[cuda.grid(1)] = 0
+
+placewise.execute(placewise.make_case("zero", zero, [np.ones(32)], block=32, grid=1))
+"""
+
+
+def test_the_simulator_of_numba_is_named() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", SIMULATED],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "CaseError: numba: NUMBA_ENABLE_CUDASIM is set" in ran.stderr
+    assert "hint: unset it" in ran.stderr
 
 
 @cuda.jit

@@ -69,11 +69,17 @@ def numba_kernel(function: Any, arguments: Sequence[Any], *, arch: str = "sm_80"
 def _numba() -> tuple[Any, Any]:
     try:
         import numba_cuda  # noqa: F401  Numba's own CUDA target needs the CUDA toolkit.
-        from numba import cuda, types
+        from numba import config, cuda, types
     except ImportError as error:
         raise CaseError(
             f"Numba's CUDA target cannot be imported: {error}", where="numba", hint=_INSTALL
         ) from error
+    if config.ENABLE_CUDASIM:
+        raise CaseError(
+            "NUMBA_ENABLE_CUDASIM is set, and Numba's simulator compiles nothing",
+            where="numba",
+            hint="unset it before Python starts",
+        )
     return cuda, types
 
 
