@@ -45,7 +45,7 @@ def random_bytes(size):
 
 
 def copied(type_, size, arch="sm_80"):
-    dtype = np.dtype(dtype_of(type_) or np.uint8)
+    dtype = np.dtype(dtype_of(type_) or f"V{size}")
     data = random_bytes(256 * size).view(dtype)
     arguments = [data, np.zeros_like(data)]
     return make_case("k", COPY.format(type=type_), arguments, block=64, grid=4, arch=arch)
