@@ -224,8 +224,9 @@ arange = {}
 name = "base"
 struct = [
     { name = "data", pointer = { array = "x", element = 2 } },
-    { name = "rest", dtype = "int64", value = 0 },
-    { name = "more", dtype = "int64", value = 0 },
+    { name = "stride", dtype = "int32", value = 0 },
+    { name = "offset", dtype = "int16", value = 0 },
+    { name = "factor", dtype = "float64", value = 0 },
 ]
 
 [[constants]]

@@ -155,7 +155,7 @@ class TestWhatTheCompilerFailsOn:
     )
 
     def test_an_undeclared_name_is_shown_with_its_line(self):
-        with pytest.raises(CompileError, match=r"kernel\.cu:2: .*'missing'"):
+        with pytest.raises(CompileError, match=r"<k-float>:2: .*'missing'"):
             kernel_from(self.MISSING, "k<float>")
 
     def test_where_nothing_is_found_both_causes_are_named(self, monkeypatch):

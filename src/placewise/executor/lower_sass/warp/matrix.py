@@ -93,11 +93,15 @@ def _write(c: Context, target: Operand, values: list[Node]) -> None:
         c.write(target, *values)
 
 
+def _matrices(c: Context) -> tuple[bool, int]:
+    """Whether LDSM or STSM transposes, and how many matrices it moves."""
+    c.without_effect("16")
+    return c.one_of("M88", "MT88") == "MT88", int(c.one_of("2", "4") or "1")
+
+
 def load(c: Context, i: Instruction) -> None:
     """LDSM: one, two or four matrices of 8 by 8 elements of 16 bits, transposed or not (.MT88)."""
-    c.without_effect("16")
-    transposed = c.one_of("M88", "MT88") == "MT88"
-    count = int(c.one_of("2", "4") or "1")
+    transposed, count = _matrices(c)
     target, where = i.operands
     with c.every_lane():
         address, offset = address_of(c, where, "shared")
@@ -106,9 +110,7 @@ def load(c: Context, i: Instruction) -> None:
 
 def store(c: Context, i: Instruction) -> None:
     """STSM: one, two or four matrices of 8 by 8 elements of 16 bits, transposed or not (.MT88)."""
-    c.without_effect("16")
-    transposed = c.one_of("M88", "MT88") == "MT88"
-    count = int(c.one_of("2", "4") or "1")
+    transposed, count = _matrices(c)
     where, source = i.operands
     with c.every_lane():
         address, offset = address_of(c, where, "shared")
