@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.advisor import prepare
 from placewise.errors import UnsupportedError
 from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
 from placewise.rewriter import rewrite
 from placewise.space import Placement
@@ -33,26 +33,21 @@ def case(body: str, seed: int, n: int = 90, m: int = 24, blocks: int = 3):
     return named_case(replace(one, options=replace(one.options, flags=("--fmad=false",))))
 
 
-def outcome(body: str, array: str, chunk: int | None = None, **other) -> str:
+def form_of(one, placement):
+    return rewrite(one, placement, A100, analyse_source(one)).case
+
+
+def outcome(body: str, array: str, chunk: int | None = None, space: str = "shared", **other) -> str:
     """What a form written for one input does on another one: "same", "other" or "unclean"; "trap"
     where it refuses that input, "refused" where there is no such form."""
     first = case(body, 1)
     try:
-        prepared = prepare(first, A100)
-        legality = prepared.legality
-        if chunk is not None:
-            listed = [p for p in legality.chunked if p.chunk == chunk and p[array] == "shared"]
-            if not listed:
-                return "refused"
-            placement = listed[0].moved_part(legality.present)
-        else:
-            placement = Placement.of({array: "shared"})
-        written = rewrite(prepared.case, placement, A100, prepared.view).case
+        written = form_of(first, Placement.of({array: space}, chunk)).source
     except UnsupportedError:
         return "refused"
     second = case(body, 2, **other)
     expected = execute(compile_case(second), second.launch, second.inputs)
-    form = replace(written, inputs=second.inputs, launch=second.launch)
+    form = replace(second, source=written)
     checker = Checker()
     found = execute(compile_case(form), form.launch, form.inputs, check=checker)
     if not checker.clean:
@@ -95,9 +90,8 @@ def test_elements_that_are_not_stored_stay(what):
 
 
 def test_plain_stores_fill_their_tile_themselves():
-    prepared = prepare(case("if (i >= n) return; out[i] = a[i];", 1), A100)
-    moved = Placement.of({"out": "shared"})
-    written = rewrite(prepared.case, moved, A100, prepared.view).case.source
+    one = case("if (i >= n) return; out[i] = a[i];", 1)
+    written = form_of(one, Placement.of({"out": "shared"})).source
     assert "out[out_begin" not in written.partition("out_tile[")[0]
     assert outcome("if (i >= n) return; out[i] = a[i];", "out", n=70, blocks=5) == "same"
 
@@ -105,9 +99,7 @@ def test_plain_stores_fill_their_tile_themselves():
 def test_a_scattered_store_of_one_block_is_for_one_block():
     body = "if (i < n) out[at[i]] = a[i];"
     first = case(body, 1, n=30, blocks=1)
-    prepared = prepare(first, A100)
-    moved = Placement.of({"out": "shared"})
-    written = rewrite(prepared.case, moved, A100, prepared.view).case
+    written = form_of(first, Placement.of({"out": "shared"}))
     assert "gridDim.x != 1" in written.source
     assert "exactly 30" in written.source
 
@@ -122,9 +114,7 @@ def test_a_length_that_only_the_grid_tells_is_for_that_grid():
     one = replace(made, source=plain + body + " }")
     arguments = (replace(first, data=short), *others)
     one = replace(one, inputs=replace(one.inputs, arguments=arguments))
-    prepared = prepare(one, A100)
-    moved = Placement.of({"a": "shared"})
-    written = rewrite(prepared.case, moved, A100, prepared.view).case
+    written = form_of(one, Placement.of({"a": "shared"}))
     assert "gridDim.x != 3" in written.source
 
 
@@ -230,9 +220,8 @@ INDICES = {
 
 @pytest.mark.parametrize("what", INDICES)
 def test_rows_and_columns_are_those_of_the_index_when_it_was_made(what):
-    made = case(f"{INDICES[what]} if (i < n) out[i] = s;", 1, n=4, blocks=1)
-    prepared = prepare(made, A100)
-    assert "texture2d" not in prepared.legality.spaces("w")
+    body = f"{INDICES[what]} if (i < n) out[i] = s;"
+    assert outcome(body, "w", space="texture2d") == "refused"
 
 
 def test_atomics_that_steer_a_loop_are_not_merged():
@@ -242,7 +231,7 @@ def test_atomics_that_steer_a_loop_are_not_merged():
     for text in (f"{source}{body} }}", source + other):
         arguments = [np.full(4, 20, np.int32), np.zeros(32, np.float32)]
         one = named_case(make_case("k", text, arguments, block=32, grid=1, arch="sm_80"))
-        use = prepare(one, A100).view.array("bins")
+        use = analyse_source(one).array("bins")
         assert use.tile is None or not use.tile.merge
 
 
@@ -250,4 +239,5 @@ def test_assembly_in_a_called_function_may_end_a_thread():
     leave = '__device__ void leave(float x) { if (x < 0) asm("exit;"); }'
     body = "if (i < n) { leave(a[i]); out[i] = 2 * a[i]; }"
     one = replace(case("out[0] = 0;", 1), source=leave + HEAD + body + " }")
-    assert "shared" not in prepare(one, A100).legality.spaces("a")
+    with pytest.raises(UnsupportedError, match="may end a thread"):
+        form_of(one, Placement.of({"a": "shared"}))
