@@ -178,6 +178,13 @@ CHANGED = {
     "by a lambda's own name for it": (
         "int j = threadIdx.x; auto f = [&z = j]() { z += 20; }; f(); s = w[j];"
     ),
+    "by a lambda's pointer": (
+        "int j = threadIdx.x; auto f = [z = &j]() { *z += 20; }; f(); s = w[j];"
+    ),
+    "behind another name of it": "int j = 0; const int &r = j; j = threadIdx.x + 9; s = w[r];",
+    "in a loop, by a lambda": (
+        "int k; auto f = [&]() { k += 2; }; for (k = 0; k < 9; k++) { f(); s += w[k]; }"
+    ),
     "after its reference was made": ("int j = 0; int &r = j; j = threadIdx.x; r += 20; s = w[j];"),
     "after its address was taken": ("int j = 0; int *r = &j; j = threadIdx.x; *r += 20; s = w[j];"),
     "in the declaration before": "int j = threadIdx.x; float x = w[j++], y = w[j]; s = x + 2 * y;",
@@ -201,6 +208,9 @@ def test_tiles_hold_indices_that_change(how):
 CONDITIONS = {
     "an unsigned limit of a start below zero": "for (int k = -3; k < u; k++) s += w[k + 3];",
     "a difference of unsigned numbers": "for (unsigned k = 0; k - 2u < 5u; k++) s += w[k];",
+    "an unsigned difference as the limit": (
+        "for (unsigned k = 0; k < u - 20u && k < 9; k++) s += w[k];"
+    ),
     "a multiple of the variable": "for (int k = -9; 2 * k < m - 30; k++) s += w[k + 9];",
 }
 

@@ -14,6 +14,11 @@ _CASTS = frozenset(
      "CXX_REINTERPRET_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR"}
 )  # fmt: skip
 _REFERENCES = frozenset({"LVALUEREFERENCE", "RVALUEREFERENCE"})
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_BY_REFERENCE = re.compile(r"&\s*\w+\s*[={(]([^,\]]*)")
+"""What a captured reference stands for."""
+_ADDRESSES = re.compile(r"[={(][^,\]]*&\s*([A-Za-z_]\w*)")
+"""A variable whose address is captured."""
 _STEPS = frozenset({"++", "--", "p++", "p--"})
 
 
@@ -30,17 +35,15 @@ def escaped(kernel: ParsedKernel) -> frozenset[int]:
 
 
 def _captured_anew(kernel: ParsedKernel, function: Node) -> set[int]:
-    """Variables that a lambda may have another name for, as in ``[&z = j]``: libclang does not show
-    what such a name stands for."""
+    """Variables that a lambda has another name or a pointer for, as in ``[&z = j]`` and
+    ``[z = &j]``: libclang does not show what such a name stands for."""
     body = function.children[-1] if function.children else function
     declared = {n.name: n.id for n in kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")}
     declared |= {p.name: p.id for p in kernel.parameters}
-    anew = any(
-        c.kind == "VARIABLE_REF" and c.type_kind in _REFERENCES and c.name not in declared
-        for c in function.children
-    )
-    words = re.findall(r"[A-Za-z_]\w*", kernel.text[function.start : body.start].decode())
-    return {declared[w] for w in words if w in declared} if anew else set()
+    captures = kernel.text[function.start : body.start].decode()
+    words = [w for c in _BY_REFERENCE.findall(captures) for w in _NAME.findall(c)]
+    words += _ADDRESSES.findall(captures)
+    return {declared[w] for w in words if w in declared}
 
 
 def escapes(reference: Node) -> bool:

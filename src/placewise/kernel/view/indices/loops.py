@@ -79,6 +79,9 @@ def _steps(variable: int, parts: ForParts, changes: list[Node], loop: Node) -> b
     start, step = parts.start, parts.step
     if start is None or step is None:
         return False
+    around = set(loop.above())
+    if any(a.kind == "LAMBDA_EXPR" and a not in around for c in changes for a in c.above()):
+        return False
     inside = [c for c in changes if c.within(loop)]
     starting = [c for c in inside if c.within(start)]
     stepping = [c for c in inside if c.within(step)]
@@ -171,7 +174,7 @@ def _stepping(
         return None
     limits: list[Poly] = []
     exact = False
-    if parts.condition is not None and not _may_wrap(parts.condition, variable):
+    if parts.condition is not None and not _may_wrap(values, parts.condition, variable):
         atom = Atom(key, AtomKind.RANGE)
         here = {variable: Poly.atom(atom)}
         unequal = _OPPOSITE[direction]
@@ -180,7 +183,7 @@ def _stepping(
         limits = [b[1] for b in bounds if b is not None and b[0] == (direction > 0)]
         splits = [fact.split(atom) for fact in facts]
         exact = all(s is not None and s[0].value in (1, -1) for s in splits)
-        exact = exact and _starts_natural(values, parts.condition, first, variable)
+        exact = exact and _never_wraps(values, parts.condition, first, variable)
     return Stepping(direction, _stride(values, variable, parts.step), tuple(limits), exact)
 
 
@@ -195,29 +198,33 @@ def _unsigned_comparisons(condition: Node) -> list[Node]:
     ]
 
 
-def _may_wrap(condition: Node, variable: int) -> bool:
-    """Whether a condition compares unsigned numbers that are computed from the loop's variable, so
-    that they may wrap while it has not reached the limit."""
-    return any(
-        side.bare().target != variable and any(n.target == variable for n in side.walk())
-        for comparison in _unsigned_comparisons(condition)
-        for side in comparison.children
-    )
+def _may_wrap(values: Values, condition: Node, variable: int) -> bool:
+    """Whether a condition compares unsigned numbers that are computed from the loop's variable, or
+    compares it with one that may be below zero: what they wrap to is no limit."""
+    for comparison in _unsigned_comparisons(condition):
+        for side in comparison.children:
+            if side.bare().target == variable:
+                continue
+            if any(n.target == variable for n in side.walk()):
+                return True
+            try:
+                if (values.bounder.lowest(values.value(side)) < 0).any():
+                    return True
+            except Unbounded:
+                # A limit that is not known limits nothing anyway.
+                continue
+    return False
 
 
-def _starts_natural(values: Values, condition: Node, first: Poly, variable: int) -> bool:
-    """Whether neither the loop's start nor what its variable is compared with, as unsigned numbers,
-    is below zero."""
-    sides = [
-        values.value(side)
-        for comparison in _unsigned_comparisons(condition)
-        for side in comparison.children
-        if side.bare().target != variable
-    ]
+def _never_wraps(values: Values, condition: Node, first: Poly, variable: int) -> bool:
+    """Whether the loop's start is not below zero, nor what its variable is compared with in any
+    launch, where the condition compares unsigned numbers."""
+    comparisons = _unsigned_comparisons(condition)
+    limits = [s for c in comparisons for s in c.children if s.bare().target != variable]
+    if any(number < 0 for s in limits for _, number in values.value(s).terms):
+        return False
     try:
-        return not any(
-            (values.bounder.lowest(p) < 0).any() for p in ([first, *sides] if sides else ())
-        )
+        return not comparisons or bool((values.bounder.lowest(first) >= 0).all())
     except Unbounded:
         return False
 

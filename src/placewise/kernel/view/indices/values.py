@@ -286,6 +286,8 @@ class Values:
             c.kind in ("CUDASHARED_ATTR", "CUDACONSTANT_ATTR") for c in declaration.children
         ):
             return unknown_at(node, f"it depends on the shared variable '{node.name}'")
+        if declaration is not None and "REFERENCE" in declaration.type_kind:
+            return unknown_at(node, f"'{node.name}' is another name of a variable")
         if identity in self.escaped:
             return unknown_at(node, f"'{node.name}' may change through another name")
         loop = None if self.jumps else loop_of(self, node)
