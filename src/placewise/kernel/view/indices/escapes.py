@@ -7,19 +7,16 @@ import re
 
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.written_out.pointer_roots import CASTS, changes
 
 _ASSEMBLY = frozenset({"ASM_STMT", "GCC_ASM_STMT", "MS_ASM_STMT"})
-_CASTS = frozenset(
-    {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR",
-     "CXX_REINTERPRET_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR"}
-)  # fmt: skip
+_CASTS = CASTS | {"CXX_FUNCTIONAL_CAST_EXPR"}
 _REFERENCES = frozenset({"LVALUEREFERENCE", "RVALUEREFERENCE"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _BY_REFERENCE = re.compile(r"&\s*\w+\s*[={(]([^,\]]*)")
 """What a captured reference stands for."""
 _ADDRESSES = re.compile(r"[={(][^,\]]*&\s*([A-Za-z_]\w*)")
 """A variable whose address is captured."""
-_STEPS = frozenset({"++", "--", "p++", "p--"})
 
 
 def escaped(kernel: ParsedKernel) -> frozenset[int]:
@@ -68,8 +65,7 @@ def escapes(reference: Node) -> bool:
     if outer.kind == "UNARY_OPERATOR" and outer.operator == "&":
         return True
     is_target = bool(outer.children) and outer.children[0] is inner
-    changes = outer.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or outer.operator in ("=", *_STEPS)
-    return chosen and is_target and changes
+    return chosen and is_target and changes(outer)
 
 
 def _is_chosen(inner: Node, outer: Node) -> bool:

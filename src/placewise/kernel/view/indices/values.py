@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from placewise.kernel.view.elements import is_integer, is_unsigned, unqualified
 from placewise.kernel.view.indices.conditions import facts_of
@@ -46,6 +47,35 @@ _CALL_DEPTH = 64
 """Most parameters bound at the same time, so that recursive functions are not followed for ever."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Variables:
+    """What a kernel's body says of its variables, whatever the launch."""
+
+    locals: Mapping[int, Node]
+    """Declarations by the variable's identity."""
+    changes: Mapping[int, list[Node]]
+    escaped: frozenset[int]
+    names: Mapping[str, int]
+    """How often each name is declared, parameters included; 0 for others."""
+    jumps: bool
+
+
+@lru_cache(maxsize=8)
+def _variables(kernel: ParsedKernel) -> _Variables:
+    """Looked up once for a kernel: its index expressions are valued again for every loop and length
+    of its chunks."""
+    nodes = list(kernel.body.walk())
+    names = Counter(n.name for n in nodes if n.kind in ("VAR_DECL", "PARM_DECL"))
+    names.update(p.name for p in kernel.parameters)
+    return _Variables(
+        locals={n.id: n for n in nodes if n.kind == "VAR_DECL"},
+        changes=changes(kernel.body),
+        escaped=escaped(kernel),
+        names=names,
+        jumps=any(n.kind in _JUMPS for n in nodes),
+    )
+
+
 class Values:
     """Polynomials for the expressions of one kernel, for one launch where a sign decides."""
 
@@ -59,15 +89,9 @@ class Values:
         self.given = given or {}
         self.parameters = {p.id: p for p in kernel.parameters}
         self.functions = {f.id: f for f in kernel.functions}
-        self.locals = {n.id: n for n in kernel.body.walk() if n.kind == "VAR_DECL"}
-        self.changes = changes(kernel.body)
-        self.escaped = escaped(kernel)
-        self.names = Counter(
-            n.name for n in kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")
-        )
-        """How often each name is declared in the body."""
-        self.names.update(p.name for p in kernel.parameters)
-        self.jumps = any(n.kind in _JUMPS for n in kernel.body.walk())
+        own = _variables(kernel)
+        self.locals, self.changes, self.escaped = own.locals, own.changes, own.escaped
+        self.names, self.jumps = own.names, own.jumps
         self._known: dict[Node, Poly] = {}
         self._active: set[Node] = set()
 
