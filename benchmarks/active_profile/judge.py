@@ -59,7 +59,7 @@ def judge(case: Case, machine_name: str, most_accesses: int) -> Outcome | None:
         shared_bytes=case.launch.shared_bytes + kernel.static_shared_bytes,
     )
     run = partial(execute, kernel, case.launch, case.inputs)
-    execution = run()
+    execution = run(count_by_block=True)
     memory_sites = [s.space in ("global", "generic", "texture") for s in execution.sites]
     if int(execution.site_executions[memory_sites].sum()) > most_accesses:
         return None
@@ -76,7 +76,7 @@ def judge(case: Case, machine_name: str, most_accesses: int) -> Outcome | None:
 
     started = time.perf_counter()
     active = ActiveProfiler(case.launch, machine, resident, view, case.inputs)
-    looked = learn(active, run)
+    looked = learn(active, run, execution.block_work)
     found = active.profile(execution)
     apart = shares_apart(profile_counts(found).sum(axis=0), counts)
     active_seconds = time.perf_counter() - started

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placewise.advisor.forms.timing import is_timed
 from placewise.choose import Legality, chunked_placements, legal_spaces
@@ -120,10 +121,7 @@ def prepare(
         execute, kernel, case.launch, case.inputs, instruction_limit=instruction_limit,
         with_buffers=True,
     )  # fmt: skip
-    if isinstance(profiler, ActiveProfiler):
-        progress("looking at a few blocks", 0, 0)
-        learn(profiler, run)
-    elif isinstance(profiler, GivenProfiler) and given is not None:
+    if isinstance(profiler, GivenProfiler) and given is not None:
         profiler.take(given)
     elif profiling is Profiling.AFFINE:
         progress("working out index patterns", 0, 0)
@@ -134,6 +132,7 @@ def prepare(
         execution = run(
             consumer=profiler if traced else None,
             trace_blocks=profiler.trace_blocks if traced else None,
+            count_by_block=active,
             progress=lambda done, total: progress("running and tracing", done, total),
         )
     except ExecutionError as error:
@@ -144,6 +143,9 @@ def prepare(
             raise
         ran, execution = False, _not_run(view)
         notes = (*notes, f"{NOTHING_PROVEN}: the kernel cannot be run here ({error.message})")
+    if isinstance(profiler, ActiveProfiler):
+        progress("looking at a few blocks", 0, 0)
+        learn(profiler, run, execution.block_work)
     progress("counting transactions and reuse", 0, 0)
     profile = profiler.profile(execution if given is None else None)
     legality = _legality(read, machine, execution, profile)
@@ -223,11 +225,18 @@ def _not_run(view: SourceView) -> Execution:
     )
 
 
-def learn(profiler: ActiveProfiler, run: Callable[..., Execution]) -> Looked:
+def learn(
+    profiler: ActiveProfiler,
+    run: Callable[..., Execution],
+    block_work: NDArray[np.int64] | None = None,
+) -> Looked:
     """Let a profiler choose the blocks that are traced. ``run`` executes the launch and takes the
-    options of :func:`placewise.executor.execute`."""
+    options of :func:`placewise.executor.execute`; ``block_work`` is that of an earlier run."""
     return profiler.learn(
-        lambda blocks: run(consumer=profiler, trace_blocks=profiler.trace_blocks, run_blocks=blocks)
+        lambda blocks: run(
+            consumer=profiler, trace_blocks=profiler.trace_blocks, run_blocks=blocks
+        ),
+        block_work,
     )
 
 

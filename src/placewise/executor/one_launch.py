@@ -32,6 +32,7 @@ def execute(
     progress: Progress | None = None,
     threads: int | None = None,
     check: Check | None = None,
+    count_by_block: bool = False,
     with_buffers: bool = False,
 ) -> Execution:
     """Execute ``kernel`` and return its outputs and counts.
@@ -43,8 +44,9 @@ def execute(
     whose result could depend on the order of blocks, through floating-point or value-returning
     global atomics, always run on one, in ascending order of blocks. ``check`` is a
     :class:`placewise.executor.check.Checker`, for a run on one core that looks for mistakes and
-    goes on after an access out of bounds; what it finds is never raised. ``with_buffers`` adds the
-    buffers of ``inputs`` that the launch writes to the outputs.
+    goes on after an access out of bounds; what it finds is never raised. ``count_by_block`` adds
+    :attr:`Execution.block_work`, ``with_buffers`` adds the buffers of ``inputs`` that the launch
+    writes to the outputs.
 
     Raises CaseError where inputs or launch do not fit the kernel, UnsupportedError for an
     instruction that is not covered (before anything runs), and ExecutionError where the kernel
@@ -64,6 +66,7 @@ def execute(
         progress=progress,
         threads=threads,
         check=check,
+        count_by_block=count_by_block,
     )
     if not with_buffers:
         return result

@@ -43,6 +43,10 @@ class Execution(ShortRepr):
     seconds: float
     block_executions: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """(basic blocks, 2) warp and thread executions of each basic block, whole launch."""
+    block_work: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(blocks of the launch,) basic blocks that each block's warps executed, 0 for blocks that did
+    not run. Empty unless ``execute`` was asked to count by block, and where blocks wait for each
+    other."""
     block_places: tuple[tuple[int, ...], ...] = ()
     """For each basic block the PTX line, or offset of machine code, of its instructions."""
     guard_executions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))

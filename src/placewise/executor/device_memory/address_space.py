@@ -169,6 +169,13 @@ class Slot(IntEnum):
     """Function that accesses a surface."""
     HOST = 67
     """Function that calls Python for a warp."""
+    BLOCK_WORK = 92
+    """Pointer to a word per block of the grid: basic blocks that its warps executed. 0: not
+    wanted."""
+    COUNTED_WORDS = 93
+    """Words at COUNTERS that hold executions of basic blocks."""
+    COUNTED = 94
+    """Basic blocks that warps had executed when the last block ended."""
 
     CHECK_ACCESS = 80
     """Function of the checker, in a checked run, that is called before accesses."""

@@ -205,6 +205,7 @@ class DeviceMemory:
         progress: Progress | None = None,
         threads: int | None = None,
         check: Check | None = None,
+        count_by_block: bool = False,
     ) -> Execution:
         """Run ``kernel`` on this memory; options and errors are those of :func:`execute`.
 
@@ -230,6 +231,7 @@ class DeviceMemory:
             progress=progress,
             threads=threads,
             check=check,
+            count_by_block=count_by_block,
         )
         if check is None:
             for region in device.regions:

@@ -7,6 +7,7 @@ import os
 import queue
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,6 +84,7 @@ def run_on(
     progress: Progress | None,
     threads: int | None,
     check: Check | None,
+    count_by_block: bool,
 ) -> Execution:
     """Run a launch on ``device``; ``outputs`` are views of it that go into the result.
 
@@ -140,11 +142,18 @@ def run_on(
         runner.check = check.begin(scene)
     if wanted and every:
         runner.untraced_version = partial(version, frozenset())
+    if count_by_block and not translation.gives_way:
+        if launch.blocks > MOST_LISTED:
+            raise too_many_blocks(launch)
+        runner.block_work = np.zeros(launch.blocks, np.int64)
     runner.run(blocks, workers_wanted)
     for worker in runner.workers if check is None else ():
         if worker.fault is not None:
             raise execution_error(worker.fault, kernel, launch, module, translation, device)
-    return execution_of(runner.workers, translation, device, outputs, time.perf_counter() - start)
+    execution = execution_of(
+        runner.workers, translation, device, outputs, time.perf_counter() - start
+    )
+    return replace(execution, block_work=runner.block_work)
 
 
 def _flags_of(traced: NDArray[np.uint8], blocks: Blocks) -> NDArray[np.uint8]:
@@ -204,6 +213,8 @@ class _Runner:
         """Makes code for blocks that are not traced; None where no block needs it, or it is
         made."""
         self.check: LaunchCheck | None = None
+        self.block_work = np.zeros(0, np.int64)
+        """(blocks,) where workers count the work of each block; empty: not wanted."""
 
     def run(self, blocks: Blocks, count: int) -> None:
         """Run all blocks; raises what a consumer or the keyboard raises, workers stopped."""
@@ -268,6 +279,11 @@ class _Runner:
             del idle[next(iter(idle))]
 
     def _worker(self, number: int) -> Worker:
+        worker = self._idle_or_new(number)
+        worker.set(Slot.BLOCK_WORK, self.block_work.ctypes.data if self.block_work.size else 0)
+        return worker
+
+    def _idle_or_new(self, number: int) -> Worker:
         if self.consumer is None:
             kept = self.device.idle.get(self._key)
             if kept:

@@ -101,6 +101,7 @@ class Worker:
         self.set(Slot.DYNAMIC_SHARED, launch.shared_bytes)
         self.set(Slot.LOCAL_BYTES, program.local_bytes)
         self.set(Slot.COUNTERS, self.counters.ctypes.data)
+        self.set(Slot.COUNTED_WORDS, 2 * len(program.blocks))
         self.set(Slot.TOUCHED, self.touched.ctypes.data)
         self.set(Slot.THREADS, launch.threads_per_block)
         self.set(Slot.WARPS, warps)

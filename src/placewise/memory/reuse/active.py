@@ -11,10 +11,13 @@ together; iterations of loops, later blocks on an SM, and whole SMs can be left 
 * Loops are cut after ten iterations, as in the paper, or after twice as many and so on, if that
   leaves the histogram of the first SM and of another one as it is.
 * Further SMs are added, spread over the device, each with a stretch of blocks from another part of
-  the launch. A stretch that reaches the end of the launch continues at its start, so that the last
-  blocks, of which fewer are resident together, are traced as often as others. When the average
-  index is stable by Procedure 2's thresholds, or the number of SMs has doubled, the histogram is
-  calculated; its error is estimated from how much the SMs differ.
+  the launch. Where it is known how much each block does, because the launch ran before without a
+  trace, the SM at each place is chosen from it and its neighbours, so that what the chosen ones do
+  is on average what all blocks do ("balanced" sampling). A stretch that reaches the end of the
+  launch continues at its start, so that the last blocks, of which fewer are resident together, are
+  traced as often as others. When the average index is stable by Procedure 2's thresholds, or the
+  number of SMs has doubled, the histogram is calculated; its error is estimated from how much the
+  SMs differ.
 
 The error that is told at the end adds what stretches and loops that are cut short change. On a GPU
 of few SMs a tenth of the blocks may be those of one SM: how others differ then stays unknown.
@@ -32,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.trace import Site, TraceChunk
+from placewise.memory.reuse.balanced_order import balanced_order
 from placewise.memory.reuse.distance_shares import profile_counts, shares_apart
 from placewise.memory.reuse.profile import Profiler
 from placewise.memory.reuse.record import (
@@ -99,12 +103,18 @@ class ActiveProfiler(Profiler):
     looked: Looked | None = None
     """What was traced; None before :meth:`learn`."""
 
-    def learn(self, run: Callable[[NDArray[np.int64]], object]) -> Looked:
+    def learn(
+        self,
+        run: Callable[[NDArray[np.int64]], object],
+        block_work: NDArray[np.int64] | None = None,
+    ) -> Looked:
         """Choose blocks and run them. ``run`` executes the blocks with the (n,) numbers that it is
-        given, with this profiler as the consumer of the trace; it is called a few times."""
+        given, with this profiler as the consumer of the trace; it is called a few times.
+        ``block_work`` is (blocks,) how much each block does, in any unit (None: unknown), such as
+        :attr:`placewise.executor.Execution.block_work`."""
         chosen = ChosenBlocks(self._launch.blocks, self._plan.sms)
         self._recorder = chosen
-        units = self._units()
+        units = self._units(block_work)
         allowed = max(1, int(MOST_OF_LAUNCH * self._launch.blocks))
 
         def add(blocks: NDArray[np.int64]) -> bool:
@@ -140,7 +150,7 @@ class ActiveProfiler(Profiler):
         )
         return self.looked
 
-    def _units(self) -> list[NDArray[np.int64]]:
+    def _units(self, block_work: NDArray[np.int64] | None) -> list[NDArray[np.int64]]:
         """Groups of SMs that are traced together, in an order that spreads them over the device:
         single SMs, or SMs that share a cache."""
         plan, machine = self._plan, self._machine
@@ -150,6 +160,9 @@ class ActiveProfiler(Profiler):
         count = -(-used // run)
         places = np.floor(_spread(count) * count).astype(np.int64)
         order = dict.fromkeys([*places.tolist(), *range(count)])
+        if block_work is not None and len(block_work):
+            unit = np.arange(plan.blocks) % plan.sms // run
+            order = dict.fromkeys(balanced_order(list(order), unit, block_work))
         return [np.arange(k * run, min(used, (k + 1) * run)) for k in order]
 
     def _blocks_of(self, sms: NDArray[np.int64], first: int, waves: int) -> NDArray[np.int64]:

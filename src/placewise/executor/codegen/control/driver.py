@@ -16,7 +16,7 @@ def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
     t = Text(declarations)
     t.do("br label %head")
     t.start("head")
-    t.do("%i = phi i64 [ 0, %0 ], [ %next, %done ]")
+    t.do("%i = phi i64 [ 0, %0 ], [ %next, %next.block ]")
     t.do(f"br i1 {t.op('icmp uge i64 %i, %count')}, label %out, label %look")
     t.start("look")
     stop = t.op(f"load volatile i64, ptr {t.slot_pointer(Slot.STOP)}")
@@ -38,6 +38,8 @@ def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
     else:
         _once(t, warps)
     t.start("done")
+    _note_work(t, linear, after="next.block")
+    t.start("next.block")
     t.do("%next = add i64 %i, 1")
     t.do("br label %head")
     t.start("out")
@@ -68,6 +70,29 @@ def enter_block(t: Text, linear: str, *, traced: bool) -> None:
         t.do(f"%code = select i1 {recorded}, ptr {slots[0]}, ptr {slots[1]}")
     else:
         t.do(f"%code = getelementptr i64, ptr %ctx, i64 {int(Slot.WARP_CODE)}")
+
+
+def _note_work(t: Text, linear: str, *, after: str) -> None:
+    """Emit the note of how many basic blocks the warps of block ``linear`` executed, where a launch
+    asks for it."""
+    work = t.slot(Slot.BLOCK_WORK, "ptr")
+    t.do(f"br i1 {t.op(f'icmp eq ptr {work}, null')}, label %{after}, label %tally.head")
+    t.start("tally.head")
+    counters, words = t.slot(Slot.COUNTERS, "ptr"), t.slot(Slot.COUNTED_WORDS)
+    t.do("br label %tally")
+    t.start("tally")
+    t.do("%k = phi i64 [ 0, %tally.head ], [ %k.next, %tally ]")
+    t.do("%sum = phi i64 [ 0, %tally.head ], [ %sum.next, %tally ]")
+    # Executions by warps and by threads take turns.
+    one = t.op(f"load i64, ptr {t.op(f'getelementptr i64, ptr {counters}, i64 %k')}")
+    t.do(f"%sum.next = add i64 %sum, {one}")
+    t.do("%k.next = add i64 %k, 2")
+    t.do(f"br i1 {t.op(f'icmp ult i64 %k.next, {words}')}, label %tally, label %tallied")
+    t.start("tallied")
+    own = t.op(f"sub i64 %sum.next, {t.slot(Slot.COUNTED)}")
+    t.do(f"store i64 {own}, ptr {t.op(f'getelementptr i64, ptr {work}, i64 {linear}')}")
+    t.set_slot(Slot.COUNTED, "%sum.next")
+    t.do(f"br label %{after}")
 
 
 def clear_shared(t: Text) -> None:
