@@ -44,6 +44,16 @@ def test_the_same_process_compiles_again(library):
     assert process_of(library).pid == first
 
 
+def test_what_was_compiled_before_needs_no_process(library):
+    first = compiled(library)
+    again = NvrtcLibrary(toolkit(DEFAULT_NVRTC).nvrtc)
+    assert (again.version, again.archs) == (library.version, library.archs)
+    assert compiled(again) == first
+    assert not again._idle
+    assert compiled(again, "3.0f").succeeded
+    assert process_of(again).pid != process_of(library).pid
+
+
 def test_a_compiler_that_crashes_is_an_error_and_is_replaced(library):
     process_of(library).kill()
     with pytest.raises(CompileError, match="SIGKILL"):

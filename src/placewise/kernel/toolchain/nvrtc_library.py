@@ -54,11 +54,10 @@ class NvrtcLibrary:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._idle: list[_Process] = []
-        first = self._process()
-        self.version: str = first.version
-        self.archs: tuple[int, ...] = first.archs
+        self.version: str
+        self.archs: tuple[int, ...]
         """Compute capabilities times ten that it can compile for."""
-        self._idle.append(first)
+        self.version, self.archs = self._about()
         # A child process inherits the list, and must not talk to its parent's compilers.
         os.register_at_fork(after_in_child=self._forget)
         atexit.register(self._end)
@@ -98,14 +97,34 @@ class NvrtcLibrary:
             succeeded, log.decode(errors="replace"), ptx.decode(errors="replace"), cubin, names
         )
 
+    def _about(self) -> tuple[str, tuple[int, ...]]:
+        """Version and architectures, kept like compilations, so that a program whose compilations
+        are all kept need not load the library."""
+        key = key_of("about", *self._file())
+        kept = COMPILATIONS.read(key)
+        if kept:
+            version, archs = marshal.loads(kept)
+            return version, archs
+        first = self._process()
+        self._idle.append(first)
+        COMPILATIONS.write(key, marshal.dumps((first.version, first.archs)))
+        return first.version, first.archs
+
+    def _file(self) -> tuple[str, str]:
+        """Path and state of the library's file. Raises CompileError where it cannot be read."""
+        try:
+            state = self._path.stat()
+        except OSError as error:
+            raise CompileError(f"NVRTC cannot be loaded: {error}", where=str(self._path)) from error
+        return str(self._path), f"{state.st_size} {state.st_mtime_ns}"
+
     def _key(self, request: tuple[Any, ...]) -> str | None:
         """The name that the answer is kept under; None where it may depend on other files."""
         source, _, headers, flags, _ = request
         texts = (source, *(text for _, text in headers))
         if any(map(_READS_FILES.search, texts)) or any(b"pre-include" in flag for flag in flags):
             return None
-        library = self._path.stat()
-        return key_of(str(self._path), f"{library.st_size} {library.st_mtime_ns}", repr(request))
+        return key_of(*self._file(), repr(request))
 
     def _ask(self, request: tuple[Any, ...], filename: str) -> tuple[Any, ...]:
         """What a process answers to ``request``; raises CompileError where NVRTC itself fails."""
