@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Dim3
 from placewise.rewriter.draft import Draft
 
@@ -38,6 +41,12 @@ def host_text(draft: Draft) -> str:
     if draft.window is not None:
         lines.append("// After the last launch that uses it: cudaCtxResetPersistingL2Cache();")
     return "\n".join(lines) + "\n"
+
+
+def launches_itself(case: Case) -> bool:
+    """Whether the file of the kernel launches it, with the shared memory that it needs now."""
+    kernel = re.escape(case.kernel.split("<")[0].split("::")[-1])
+    return re.search(rf"\b{kernel}\s*(?:<[^<>;]*>)?\s*<<<", case.source) is not None
 
 
 def _dim3(dims: Dim3) -> str:

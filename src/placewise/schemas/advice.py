@@ -160,9 +160,9 @@ class Option(TypedDict):
     chunk_buffers: int
     """Tiles of such iterations that each array has: with 2, one is fetched while the block computes
     with the other."""
-    padded_rows: list[str]
-    """Shared arrays of the source itself whose rows are longer, so that fewer lanes meet in the
-    same bank."""
+    padded: list[str]
+    """Shared arrays of the source itself with unused elements in between, so that fewer lanes meet
+    in the same bank."""
     ratio: float
     """Predicted time over the present placement's."""
     ratio_low: float

@@ -18,8 +18,8 @@ class Placement:
     """Tiles of such iterations that each array has: with 2, the block fetches one (by ``cp.async``)
     while it computes with the other."""
     padded: tuple[str, ...] = ()
-    """Shared arrays of the source itself whose rows are longer, so that lanes that go along a
-    column meet in different banks."""
+    """Shared arrays of the source itself with unused elements in between, at the end of each row or
+    after every 32 elements, so that lanes that go along a column meet in different banks."""
 
     @classmethod
     def of(cls, spaces: Mapping[str, str], chunk: int | None = None, buffers: int = 1) -> Placement:
@@ -67,7 +67,7 @@ class Placement:
             arrays.setdefault(space, []).append(array)
         moves = "; ".join(f"{', '.join(names)} → {space}" for space, names in arrays.items())
         moves = f"{moves} ({self.tiles})" if self.tiles else moves
-        padded = f"longer rows of {', '.join(self.padded)}" if self.padded else ""
+        padded = f"padding of {', '.join(self.padded)}" if self.padded else ""
         return "; ".join(filter(None, (moves, padded)))
 
     def describe(self, present: Placement) -> str:
@@ -77,5 +77,5 @@ class Placement:
     def instruction(self, present: Placement) -> str:
         """What to do to come from ``present`` to it, as the start of a sentence."""
         if self.padded and not self.moved(present):
-            return f"Pad the rows of {', '.join(self.padded)} in shared memory"
+            return f"Pad {', '.join(self.padded)} in shared memory"
         return f"Move {self.describe(present)}"

@@ -30,11 +30,11 @@ def test_rows_of_a_transpose_are_padded():
     assert best.placement.padded == ("tile",)
     assert "float tile[32][32 + 1];" in best.rewritten.case.source
     assert best.verification.identical
-    assert found.verdict.startswith("Pad the rows of tile in shared memory: predicted")
+    assert found.verdict.startswith("Pad tile in shared memory: predicted")
     assert found.present.timed.conflicts
     assert not best.timed.conflicts
-    (document,) = (o for o in found.to_dict()["options"] if o["padded_rows"])
-    assert document["padded_rows"] == ["tile"]
+    (document,) = (o for o in found.to_dict()["options"] if o["padded"])
+    assert document["padded"] == ["tile"]
     assert document["moves"] == []
 
 
@@ -42,3 +42,33 @@ def test_rows_of_a_transpose_are_padded():
 def test_rows_without_conflicts_stay():
     found = advise(transpose(SOURCE.replace("[32][32]", "[32][33]")), "A100", finalists=1)
     assert not any(o.placement.padded for o in found.options)
+
+
+@pytest.mark.slow
+def test_elements_of_a_scan_are_spread():
+    """A work-efficient prefix sum, whose strides of 2, 4, 8 … meet in the same banks."""
+    source = """
+    __global__ void scan(const float *in, float *out, int n) {
+        extern __shared__ float temp[];
+        int t = threadIdx.x, offset = 1;
+        in += blockIdx.x * n, out += blockIdx.x * n;
+        temp[2 * t] = in[2 * t];
+        temp[2 * t + 1] = in[2 * t + 1];
+        for (int d = n >> 1; d > 0; d >>= 1) {
+            __syncthreads();
+            if (t < d) temp[offset * (2 * t + 2) - 1] += temp[offset * (2 * t + 1) - 1];
+            offset *= 2;
+        }
+        __syncthreads();
+        out[2 * t] = temp[2 * t];
+        out[2 * t + 1] = temp[2 * t + 1];
+    }
+    """
+    data = np.random.default_rng(1).random((1024, 1024), np.float32)
+    arguments = [data, np.zeros_like(data), np.int32(1024)]
+    case = make_case("scan", source, arguments, block=512, grid=1024, shared_bytes=4096)
+    best = advise(case, "A100", finalists=1).recommended
+    assert best is not None
+    assert best.placement.padded == ("temp",)
+    assert best.rewritten.case.launch.shared_bytes == 4096 + 128
+    assert best.verification.identical

@@ -74,7 +74,7 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
         ],
         "chunk_iterations": option.placement.chunk,
         "chunk_buffers": option.placement.buffers,
-        "padded_rows": list(option.placement.padded),
+        "padded": list(option.placement.padded),
         "ratio": option.ratio,
         "ratio_low": option.low,
         "ratio_high": option.high,

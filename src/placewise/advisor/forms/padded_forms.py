@@ -1,7 +1,9 @@
-"""Shared arrays of the source itself, tried with longer rows where accesses meet in the same
-banks."""
+"""Shared arrays of the source itself, tried with longer rows, or with their elements spread, where
+accesses meet in the same banks."""
 
 from __future__ import annotations
+
+import contextlib
 
 from placewise.advisor.advice import Option
 from placewise.advisor.forms.at_once import tried
@@ -9,23 +11,30 @@ from placewise.advisor.forms.undone_forms import own_form
 from placewise.advisor.prepare import Prepared
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Language
-from placewise.kernel.view.staging.own_rows import OwnRows, own_rows
+from placewise.kernel.view.staging.own_elements import own_elements
+from placewise.kernel.view.staging.own_rows import own_rows
 from placewise.progress import Progress
 from placewise.rewriter.padded_rows import pad_rows
+from placewise.rewriter.rewritten import Rewritten
+from placewise.rewriter.spread_elements import spread_elements
 
-_STEP = "padding rows of shared memory"
+_STEP = "padding shared memory"
 
 
 def padded_forms(prepared: Prepared, present: Option, progress: Progress) -> list[Option]:
-    """An option for each shared array of the source that has bank conflicts and whose longer rows
-    were proven and timed."""
+    """An option for each shared array of the source that has bank conflicts and whose longer rows,
+    or spread elements, were proven and timed."""
     if prepared.case.language is not Language.CUDA or present.timed is None:
         return []
     lines = {r.line.line for r in present.timed.conflicts if r.line is not None}
-    own = [rows for name in prepared.view.shared if (rows := _rows(prepared, name, lines))]
+    own = [
+        form
+        for name in prepared.view.shared
+        if lines and (form := _padded(prepared, name, lines)) is not None
+    ]
 
-    def one(rows: OwnRows) -> Option | None:
-        return own_form(pad_rows(prepared.case, prepared.view, rows), prepared, present)
+    def one(form: Rewritten) -> Option | None:
+        return own_form(form, prepared, present)
 
     progress(_STEP, 0, len(own))
     found: list[Option] = []
@@ -35,13 +44,14 @@ def padded_forms(prepared: Prepared, present: Option, progress: Progress) -> lis
     return found
 
 
-def _rows(prepared: Prepared, name: str, lines: set[int]) -> OwnRows | None:
-    """The rows of a shared array that is accessed at one of ``lines``; None where they cannot be
-    longer."""
-    if not lines:
-        return None
-    try:
-        rows = own_rows(prepared.case, prepared.view, name)
-    except PlacewiseError:
-        return None
-    return rows if rows.accesses & lines else None
+def _padded(prepared: Prepared, name: str, lines: set[int]) -> Rewritten | None:
+    """The kernel with a shared array padded that is accessed at one of ``lines``; None where it
+    cannot be."""
+    case, view = prepared.case, prepared.view
+    with contextlib.suppress(PlacewiseError):
+        rows = own_rows(case, view, name)
+        return pad_rows(case, view, rows) if rows.accesses & lines else None
+    with contextlib.suppress(PlacewiseError):
+        own = own_elements(case, name)
+        return spread_elements(case, view, own) if own.accesses & lines else None
+    return None

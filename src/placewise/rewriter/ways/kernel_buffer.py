@@ -10,7 +10,6 @@ uses already.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from math import prod
 
@@ -18,6 +17,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.chunks import STATIC_SHARED_BYTES
 from placewise.kernel.source import AccessPlace, ArrayUse, Tile
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
+from placewise.rewriter.host import launches_itself
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
     ALIGNMENT,
@@ -76,8 +76,7 @@ def tile_of(use: ArrayUse) -> Tile:
 def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) -> None:
     """Declare one dynamic buffer for all tiles. Raises UnsupportedError where the file launches the
     kernel itself, since these launches do not ask for the memory."""
-    kernel = re.escape(draft.case.kernel.split("<")[0].split("::")[-1])
-    if re.search(rf"\b{kernel}\s*(?:<[^<>;]*>)?\s*<<<", draft.case.source):
+    if launches_itself(draft.case):
         raise UnsupportedError(
             f"the tiles take more than {STATIC_SHARED_BYTES // 1024} KB of shared memory, for "
             "which the launches in this file do not ask",

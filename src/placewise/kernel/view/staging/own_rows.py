@@ -24,6 +24,7 @@ from placewise.kernel.view.staging.uses import (
     indices_of,
     is_assigned,
     is_read,
+    is_updated,
 )
 from placewise.kernel.view.tiles.tile import make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
@@ -78,32 +79,12 @@ def _rows(case: Case, view: SourceView, kernel: ParsedKernel, declared: Node) ->
         if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
             continue
         access = element_at(node, len(shape))
-        if not (is_read(access) or is_assigned(access) or _is_updated(access)):
+        if not (is_read(access) or is_assigned(access) or is_updated(access)):
             raise OtherUseError("changed or passed on", node)
         _check_inside(values, access, shape)
         lines.add(node.line)
     element = dtype_of(declared.type.partition("[")[0].strip())
     return OwnRows(declared.name, shape[-1], element, length, declared.line, frozenset(lines))
-
-
-def _is_updated(access: Node) -> bool:
-    """Whether an access is changed where it stands, or by an atomic function."""
-    node = access
-    while node.parent is not None and node.parent.kind == "PAREN_EXPR":
-        node = node.parent
-    above = node.parent
-    if above is None:
-        return False
-    if above.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
-        return above.children[0] is node
-    if above.kind != "UNARY_OPERATOR":
-        return False
-    if above.operator != "&":
-        return above.operator in ("++", "--")
-    call = next((a for a in above.above() if a.kind == "CALL_EXPR"), None)
-    return call is not None and call.name.startswith("atomic") and len(call.children) > 1 and (
-        call.children[1].bare() is above
-    )  # fmt: skip
 
 
 def _check_inside(values: Values, access: Node, shape: tuple[int, ...]) -> None:

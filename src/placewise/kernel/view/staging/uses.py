@@ -67,6 +67,26 @@ def is_read(access: Node) -> bool:
     return above is not None and above.kind == "UNEXPOSED_EXPR" and above.type_kind != "POINTER"
 
 
+def is_updated(access: Node) -> bool:
+    """Whether an access is changed where it stands, or by an atomic function."""
+    node = access
+    while node.parent is not None and node.parent.kind == "PAREN_EXPR":
+        node = node.parent
+    above = node.parent
+    if above is None:
+        return False
+    if above.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
+        return above.children[0] is node
+    if above.kind != "UNARY_OPERATOR":
+        return False
+    if above.operator != "&":
+        return above.operator in ("++", "--")
+    call = next((a for a in above.above() if a.kind == "CALL_EXPR"), None)
+    return call is not None and call.name.startswith("atomic") and len(call.children) > 1 and (
+        call.children[1].bare() is above
+    )  # fmt: skip
+
+
 def element_at(name: Node, dimensions: int) -> Node:
     """The access of one element around a mention of the tile's name."""
     access = name

@@ -35,7 +35,7 @@ def term_place(term: IndexTerm, text: bytes) -> Term | None:
     subscript = node.parent
     if subscript is not None and subscript.kind == "ARRAY_SUBSCRIPT_EXPR":
         # What stands between the brackets is the index, whatever macros it uses.
-        start, end = _bracketed(subscript, text)
+        start, end = bracketed(subscript, text)
     if start < 0 or end <= start or not balanced(text[start:end]):
         return None
     inner = node
@@ -51,7 +51,9 @@ def term_place(term: IndexTerm, text: bytes) -> Term | None:
     return Term(term.sign, start, end, very_loose or (binary and operator in "+-"), very_loose)
 
 
-def _bracketed(subscript: Node, text: bytes) -> tuple[int, int]:
+def bracketed(subscript: Node, text: bytes) -> tuple[int, int]:
+    """Byte range of the index of a subscript ``a[index]``; (0, 0) where its brackets are not seen
+    in the text."""
     base = subscript.children[0]
     opening = base.end + _blank_length(text[base.end : subscript.end])
     if text[opening : opening + 1] != b"[" or text[subscript.end - 1 : subscript.end] != b"]":

@@ -1,0 +1,119 @@
+"""The elements of a one-dimensional shared array of the source itself, which may be spread.
+
+``temp[e]`` may stand anywhere in memory, say at ``temp[e + e / 32]``, as long as every access of
+the array names an element by its index, and every one is changed alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.view.staging.copies import own_array, static_shape
+from placewise.kernel.view.staging.uses import (
+    NotACopyError as OtherUseError,
+)
+from placewise.kernel.view.staging.uses import (
+    element_at,
+    is_assigned,
+    is_read,
+    is_updated,
+)
+from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.tree.node import Node, is_shared
+from placewise.kernel.view.tree.places import balanced, bracketed
+
+
+@dataclass(frozen=True)
+class OwnElements:
+    """The elements of a shared array, and what to edit to spread them. Byte ranges are those of the
+    source."""
+
+    name: str
+    element_bytes: int
+    elements: int | None
+    """How many there are; None where the launch says so (dynamic shared memory)."""
+    length: tuple[int, int] | None
+    """Byte range of the expression that says how many there are; None where the launch does."""
+    indices: tuple[tuple[int, int], ...]
+    """Byte range of the index of each access."""
+    line: int
+    accesses: frozenset[int]
+    """Lines that access the array."""
+
+
+def own_elements(case: Case, name: str) -> OwnElements:
+    """The elements of the kernel's own shared array ``name``, of one dimension.
+
+    Raises UnsupportedError, with the line and the reason, where an access may reach an element in
+    another way than by its index.
+    """
+    kernel = parse_kernel(case)
+    declared = own_array(case, kernel, name)
+    try:
+        return _elements(kernel, declared)
+    except OtherUseError as error:
+        raise UnsupportedError(
+            f"elements of shared array '{name}' cannot be spread: {error.reason} "
+            f"(line {error.line})",
+            where=case.filename,
+        ) from None
+
+
+def _elements(kernel: ParsedKernel, declared: Node) -> OwnElements:
+    if kernel.errors:
+        raise OtherUseError("the parser does not understand all of the file", declared)
+    length = _length(kernel, declared)
+    indices, lines, sizes, names = set(), set(), set(), {declared.location}
+    for node in kernel.body.walk():
+        if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
+            continue
+        access = element_at(node, 1)
+        if not (is_read(access) or is_assigned(access) or is_updated(access)):
+            raise OtherUseError("changed or passed on", node)
+        indices.add(_index(kernel.text, node, access))
+        lines.add(node.line)
+        sizes.add(access.size)
+        names.add(node.start)
+    for name, offset, line in kernel.identifiers:
+        if name == declared.name and offset not in names:
+            raise OtherUseError(f"another use of the name in line {line}", declared)
+    (element_bytes,) = sizes if len(sizes) == 1 else (0,)
+    shape = static_shape(declared)
+    return OwnElements(
+        declared.name,
+        element_bytes,
+        shape[0] if shape else None,
+        length,
+        tuple(sorted(indices)),
+        declared.line,
+        frozenset(lines),
+    )
+
+
+def _length(kernel: ParsedKernel, declared: Node) -> tuple[int, int] | None:
+    """Byte range of the number of elements between the brackets of a declaration, None of dynamic
+    shared memory. Raises where the array is neither."""
+    if declared.type_kind == "INCOMPLETEARRAY":
+        others = (n for part in (kernel.body, *kernel.functions) for n in part.walk())
+        for other in others:
+            dynamic = is_shared(other) and other.type_kind == "INCOMPLETEARRAY"
+            if dynamic and other is not declared:
+                raise OtherUseError("another array begins where it does", other)
+        return None
+    if declared.type_kind != "CONSTANTARRAY" or len(static_shape(declared)) != 1:
+        raise OtherUseError("it has not one dimension of fixed size", declared)
+    own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
+    if own.count(b"[") != 1 or not own.endswith(b"]") or not balanced(own):
+        raise OtherUseError("it is not declared as 'type name[length]'", declared)
+    return declared.start + own.rindex(b"[") + 1, declared.end - 1
+
+
+def _index(text: bytes, name: Node, access: Node) -> tuple[int, int]:
+    """Byte range of the index of an access. Raises where it is not to be seen in the source."""
+    start, end = bracketed(access, text)
+    written = text[name.start : name.end].decode(errors="replace") == name.name
+    if not written or start >= end or not balanced(text[start:end]):
+        raise OtherUseError("used inside a macro", name)
+    return start, end

@@ -1,0 +1,109 @@
+"""One-dimensional shared arrays of the source itself with an unused element after each 32, so that
+lanes that access every 32nd element, or every 2nd, 4th, 8th …, meet in different banks.
+
+``temp[i]`` becomes ``temp[spread(i)]``, with ``spread(i) = i + (i >> 5)`` for elements of 4 bytes:
+the "conflict-free offset" of Harris, Sengupta and Owens, "Parallel Prefix Sum (Scan) with CUDA",
+GPU Gems 3, 2007, chapter 39.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.source import SourceView
+from placewise.kernel.view.staging.own_elements import OwnElements
+from placewise.rewriter.draft import Draft
+from placewise.rewriter.host import launches_itself
+from placewise.rewriter.padded_rows import BANK_BYTES
+from placewise.rewriter.rewritten import Rewritten
+from placewise.rewriter.undone import finished
+from placewise.space import Placement
+
+BANKS = 32
+"""Banks of shared memory (CUDA C++ Programming Guide, "Shared Memory")."""
+_C_BLOCK = re.compile(r'\bextern\s*"C"\s*\{')
+
+
+def spread_elements(case: Case, view: SourceView, own: OwnElements) -> Rewritten:
+    """The case with the elements of a shared array of its own spread.
+
+    Raises UnsupportedError where the kernel is not CUDA C++, the array is no longer than one row of
+    banks, its elements do not fill banks evenly, or the file itself launches the kernel with too
+    little dynamic shared memory for the longer array.
+    """
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
+        )
+    size = own.element_bytes
+    if size not in (1, 2, 4, 8, 16):
+        raise _refused(case, own, f"its elements have {size} bytes")
+    group, more = BANKS * BANK_BYTES // size, max(1, BANK_BYTES // size)
+    bound = bind_names(case, view)
+    draft = Draft.start(bound, view)
+    if own.length is None:
+        bound = _with_dynamic_memory(bound, draft, own, group, more)
+    else:
+        if (own.elements or 0) <= group:
+            raise _refused(case, own, f"it has no more than {group} elements")
+        start, end = own.length
+        text = draft.text.text[start:end].decode().strip()
+        length = text if re.fullmatch(r"\w+", text) else f"({text})"
+        draft.text.replace(start, end, f"{length} + {_unused(length, group, more)}")
+        draft.host.append(f"// {own.name}: the launch stays as it is")
+    name = _declare(draft, group, more)
+    for start, end in own.indices:
+        draft.text.insert(start, f"{name}(")
+        draft.text.insert(end, ")")
+    each = "an unused element" if more == 1 else f"{more} unused elements"
+    draft.notes.append(f"{own.name}: {each} after every {group}, for the banks")
+    draft.edits.append(
+        f"{own.name}: {each} after every {group} (line {own.line}), "
+        f"{len(own.indices)} accesses go by {name}"
+    )
+    return finished(draft, bound, Placement((), padded=(own.name,)))
+
+
+def _refused(case: Case, own: OwnElements, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"elements of shared array '{own.name}' are not spread: {why}", where=case.filename
+    )
+
+
+def _unused(length: str, group: int, more: int) -> str:
+    return f"{length} / {group}" + ("" if more == 1 else f" * {more}")
+
+
+def _with_dynamic_memory(case: Case, draft: Draft, own: OwnElements, group: int, more: int) -> Case:
+    """The case with a launch that has room for the spread elements."""
+    if launches_itself(case):
+        raise _refused(case, own, "the launches in this file do not ask for the longer array")
+    elements = case.launch.shared_bytes // own.element_bytes
+    longer = (elements + elements // group * more) * own.element_bytes
+    draft.shared_bytes = longer
+    draft.host.append(
+        f"// {own.name}: its {elements} elements take {_unused('elements', group, more)} more, "
+        f"{longer} bytes of dynamic shared memory instead of {case.launch.shared_bytes}"
+    )
+    return replace(case, launch=replace(case.launch, shared_bytes=longer))
+
+
+def _declare(draft: Draft, group: int, more: int) -> str:
+    """Declare the function that gives an element its place, and return its name."""
+    name, shift = draft.unique("spread"), group.bit_length() - 1
+    skipped = f"(at >> {shift})" if more == 1 else f"(at >> {shift}) * {more}"
+    lines = [
+        "template <typename T>",
+        f"__device__ __forceinline__ auto {name}(T at) -> decltype(at + 0) {{",
+        f"    return at + {skipped};",
+        "}",
+    ]
+    if _C_BLOCK.search(draft.case.source):
+        # No template may stand in an extern "C" block.
+        lines = ['extern "C++" {', *lines, "}"]
+    draft.declarations += lines
+    return name
