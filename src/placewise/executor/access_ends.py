@@ -1,4 +1,4 @@
-"""A trace consumer that finds how far into each array a launch reaches."""
+"""A trace consumer that finds how far into each array, and into shared memory, a launch reaches."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ class AccessEnds:
     def __init__(self) -> None:
         self.bytes: dict[str, int] = {}
         """Highest byte accessed in each array, plus one, by name."""
+        self.shared_bytes: int | None = 0
+        """Highest byte of a block's shared memory that is accessed, plus one; None where that is
+        not known, since an access by a pointer may be to shared memory."""
         self._sites: tuple[Site, ...] = ()
         self._arrays: tuple[str, ...] = ()
         self._lock = threading.Lock()
@@ -33,7 +36,14 @@ class AccessEnds:
         """Look at a chunk's accesses."""
         width = np.array([site.lane_bytes for site in self._sites], np.int64)
         ends = highest_offsets(chunk) + width[chunk.site]
+        spaces = np.array([site.space for site in self._sites])[chunk.site]
+        shared = ends[(spaces == "shared") & (chunk.mask != 0)]
+        unknown = bool(((spaces == "generic") & (chunk.array < 0)).any())
         with self._lock:
+            if unknown:
+                self.shared_bytes = None
+            elif self.shared_bytes is not None:
+                self.shared_bytes = max(self.shared_bytes, int(shared.max(initial=0)))
             for number, name in enumerate(self._arrays):
                 reached = ends[(chunk.array == number) & (chunk.mask != 0)]
                 if len(reached):

@@ -17,6 +17,7 @@ from placewise.executor.trace import TraceConsumer
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import case_from
 from placewise.kernel.cases.drafts.drafted_case import DraftedArgument, DraftedKernel, draft_text
+from placewise.kernel.cases.drafts.drafted_launch import SHARED_BYTES
 from placewise.kernel.cases.drafts.typed_draft import typed_draft
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
@@ -33,6 +34,8 @@ LARGEST_BYTES = 1 << 28
 """Most bytes of one array that is enlarged."""
 MOST_SHARED_BYTES = 96 << 10
 """Most dynamic shared memory that a kernel is given."""
+SHARED_UNIT = 16
+"""Dynamic shared memory is guessed in multiples of so many bytes, its alignment."""
 LIMIT = 1 << 20
 """Instructions of a warp after which a drafted kernel counts as endless; that takes a few
 seconds."""
@@ -58,6 +61,11 @@ def fitted_draft(
     def read(drafted: DraftedKernel) -> Case:
         return case_from(tomllib.loads(draft_text(drafted, source)), file)
 
+    def with_fewer(tried: DraftedKernel) -> DraftedKernel | None:
+        """Smaller sizes, with which less shared memory may do."""
+        fewer = _with_fewer(tried)
+        return fewer and replace(fewer, shared_bytes=drafted.shared_bytes)
+
     try:
         drafted = typed_draft(drafted, read(drafted))
         kernel = compile_case(read(drafted))
@@ -66,20 +74,21 @@ def fitted_draft(
             if better is None:
                 break
             progress("running with guessed inputs", run, MOST_RUNS)
-            while better.elements > MOST_ELEMENTS and (fewer := _with_fewer(better)):
+            while better.elements > MOST_ELEMENTS and (fewer := with_fewer(better)):
                 better = fewer
             tried, case = better, named_case(read(better))
             try:
                 _run(kernel, case)
-                return _trimmed(tried, kernel, case), None
+                own = tried.shared_bytes == drafted.shared_bytes != SHARED_BYTES
+                return _trimmed(tried, kernel, case, keep_shared=own), None
             except _TooLongError:
-                better = _with_fewer(tried)
+                better = with_fewer(tried)
                 if better is None:
                     return tried, None
             except ExecutionError as error:
                 stopped = error
                 better = _enlarged(tried, case, error.too_small) if error.too_small else None
-                better = better or _with_fewer(tried)
+                better = better or with_fewer(tried)
         return drafted, stopped
     except PlacewiseError as error:
         return drafted, error
@@ -102,9 +111,12 @@ def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> N
     )
 
 
-def _trimmed(drafted: DraftedKernel, kernel: Kernel, case: Case) -> DraftedKernel:
+def _trimmed(
+    drafted: DraftedKernel, kernel: Kernel, case: Case, *, keep_shared: bool
+) -> DraftedKernel:
     """``drafted`` with arrays that end where the kernel's accesses end: which memories can hold an
-    array depends on its size. Unchanged where the traced run takes too long or fails."""
+    array depends on its size. So does dynamic shared memory, on which depends how many blocks an SM
+    holds, unless ``keep_shared``. Unchanged where the traced run takes too long or fails."""
     ends = AccessEnds()
     try:
         _run(kernel, case, ends)
@@ -119,7 +131,12 @@ def _trimmed(drafted: DraftedKernel, kernel: Kernel, case: Case) -> DraftedKerne
         elements = -(-end * data.shape[0] // data.nbytes)
         return replace(argument, shape=_as_product(elements, drafted.values))
 
-    return replace(drafted, arguments=tuple(map(trimmed, drafted.arguments)))
+    shared = drafted.shared_bytes
+    if shared and not keep_shared and ends.shared_bytes is not None:
+        dynamic = max(0, ends.shared_bytes - kernel.static_shared_bytes)
+        shared = min(shared, -(-dynamic // SHARED_UNIT) * SHARED_UNIT)
+    arguments = tuple(map(trimmed, drafted.arguments))
+    return replace(drafted, arguments=arguments, shared_bytes=shared)
 
 
 def _as_product(count: int, sizes: Mapping[str, int]) -> str:

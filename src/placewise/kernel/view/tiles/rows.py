@@ -22,16 +22,16 @@ _LAUNCH = ("blockDim.", "gridDim.")
 def find_rows(values: Values, accesses: Sequence[Access], elements: int) -> RowSplit | str:
     """The array's rows, or why its indices are not known to name rows and columns."""
     lines = ", ".join(str(line) for line in sorted({a.place.line for a in accesses})[:3])
-    reason = f"no index of rows and columns (line {lines})"
+    reason = start = f"no index of rows and columns (line {lines})"
     try:
         indices = [index_of(values, access) for access in accesses]
     except Unbounded as unbounded:
-        return f"{reason}: {unbounded}"
+        return f"{start}: {unbounded}"
     for pitch in _pitches([i.poly for i in indices]):
         try:
             found = _rows(values, indices, pitch, elements)
         except Unbounded as unbounded:
-            found = f"{reason}: {unbounded}"
+            found = f"{start}: {unbounded}"
         if isinstance(found, RowSplit):
             return found
         reason = found or reason
