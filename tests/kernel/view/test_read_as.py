@@ -72,3 +72,23 @@ def test_a_loop_over_them_runs_in_chunks(form):
     placement = Placement.of({"a": "shared"}, chunk=16)
     written = rewrite(one, placement, load_machine("A100"), analyse_source(one))
     assert np.array_equal(run(written.case), run(one))
+
+
+def test_bytes_that_are_read_as_words_are_words_in_constant_memory():
+    """The written case can be run again: its constant has the type that its buffer is declared
+    with."""
+    source = """
+    __global__ void k(const unsigned char *a, float *o) {
+        const float *words = (const float *)a;
+        o[threadIdx.x] = words[threadIdx.x];
+    }
+    """
+    data = np.random.default_rng(2).random(32, np.float32)
+    given = make_case(
+        "k", source, [data.view(np.uint8), np.zeros(32, np.float32)], block=32, grid=1
+    )
+    placement = Placement((("a", "constant"),))
+    found = rewrite(given, placement, load_machine("A100"), analyse_source(given))
+    named = named_case(found.case)
+    result = execute(compile_case(named), named.launch, named.inputs)
+    np.testing.assert_array_equal(result.output("o"), data)

@@ -73,7 +73,7 @@ def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     # Wider loads of it must be aligned as they are in global memory.
     aligned = f"__align__({ALIGNMENT}) " if use.reinterpreted else ""
     _declare(draft, f"{declaration} {aligned}{element} {name}[{use.elements}];")
-    draft.constants.append((name, data_of(draft, use)))
+    draft.constants.append((name, _as_declared(data_of(draft, use), use)))
     draft.renamed.append((use.name, name))
     draft.filled.append((name, 0, use.name))
     stand_for(draft, use, name)
@@ -84,6 +84,15 @@ def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
         f"{use.name}_host, the host's array",
         f"cudaMemcpyToSymbol({name}, {use.name}_host, {use.elements} * sizeof({element}));",
     ]
+
+
+def _as_declared(data: NDArray[np.generic], use: ArrayUse) -> NDArray[np.generic]:
+    """The data as elements of the buffer. Of an array that is only read through pointers of another
+    type, as bytes are that are read four at a time, the buffer has that type."""
+    declared = use.parameter.element_dtype
+    if declared is None or data.dtype == declared:
+        return data
+    return np.ascontiguousarray(data).reshape(-1).view(declared)
 
 
 def _place_together(
