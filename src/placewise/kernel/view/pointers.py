@@ -36,7 +36,7 @@ _CONVERSION = "operator "
 _STEPS = frozenset({"++", "--", "p++", "p--"})
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
-_ASSIGNMENT_CALLS = frozenset(
+ASSIGNMENT_CALLS = frozenset(
     f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 )
 
@@ -263,7 +263,7 @@ class _Follower:
             return "update"
         if parent.kind == "UNARY_OPERATOR" and parent.operator in _STEPS:
             return "update"
-        if parent.kind == "CALL_EXPR" and parent.name in _ASSIGNMENT_CALLS and first:
+        if parent.kind == "CALL_EXPR" and parent.name in ASSIGNMENT_CALLS and first:
             return "store" if parent.name == "operator=" else "update"
         if "const" in node.type:
             return "load"

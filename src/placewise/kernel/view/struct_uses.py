@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 
 from placewise.kernel.cases.case import Case
 from placewise.kernel.struct_uses import Retyped, StructArrays, StructUse, UseKind
+from placewise.kernel.view.pointers import ASSIGNMENT_CALLS
+from placewise.kernel.view.tree.around import (
+    WRAPPERS,
+    call_arguments,
+    inside,
+    outside,
+    stays_pointer,
+)
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import above_comment, balanced
@@ -19,12 +27,11 @@ from placewise.kernel.view.tree.template import template_parameters
 from placewise.space import LOAD_FUNCTIONS
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")
-_POINTER_STEPS = ("++", "--", "p++", "p--")
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
-_WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
 _FUNCTIONS = ("FUNCTION_DECL", "FUNCTION_TEMPLATE", "LAMBDA_EXPR")
 _ATOMIC = "atomic"
 """Names of the functions that update a number in memory start so."""
+_CHANGING = ASSIGNMENT_CALLS | {"operator++", "operator--"}
 
 
 def find_struct_arrays(case: Case) -> tuple[StructArrays, ...]:
@@ -65,6 +72,8 @@ class _Follower:
     reckonings: list[Node] = field(default_factory=list)
     """Assignments, differences and comparisons of pointers; some of these may be known only when
     all is followed."""
+    choices: list[Node] = field(default_factory=list)
+    """Pointers that a condition chooses."""
 
     def answer(self) -> StructArrays:
         first = self.declared[0]
@@ -115,6 +124,9 @@ class _Follower:
         for around in self.reckonings:
             if not all(self.is_followed(child) for child in around.children):
                 raise self.unknown(around)
+        for choice in self.choices:
+            if not all(self.is_followed(child) for child in choice.children[1:]):
+                raise self.unknown(choice)
         self.check_calls(roots)
 
     def check_skipped(self) -> None:
@@ -141,7 +153,7 @@ class _Follower:
                 for parameter, (function, position) in owners.items():
                     if function.id != node.target:
                         continue
-                    argument = _arguments(node)[position]
+                    argument = call_arguments(node)[position]
                     if not self.is_followed(argument):
                         name = self.retyped[parameter].name
                         raise _ObstacleError(
@@ -174,7 +186,7 @@ class _Follower:
             if around is None:
                 raise self.unknown(node)
             kind, operator = around.kind, around.operator
-            if kind in _WRAPPERS:
+            if kind in WRAPPERS:
                 node = around
             elif kind == "ARRAY_SUBSCRIPT_EXPR" and around.children[0] is node:
                 return self.element(around, node, around.children[1])
@@ -182,8 +194,10 @@ class _Follower:
                 return self.element(around, node, None)
             elif kind == "MEMBER_REF_EXPR":
                 return self.member(around, node, None)
-            elif _stays_pointer(around):
+            elif stays_pointer(around):
                 self.makes_pointers = True
+                if kind == "CONDITIONAL_OPERATOR":
+                    self.choices.append(around)
                 node = around
             elif kind in ("COMPOUND_ASSIGNMENT_OPERATOR", "BINARY_OPERATOR"):
                 return self.reckoned(around, node)
@@ -204,7 +218,7 @@ class _Follower:
     def element(self, node: Node, pointer: Node, index: Node | None) -> None:
         """``node`` is an element; what is done with it?"""
         outer = node
-        while outer.parent is not None and outer.parent.kind in _WRAPPERS:
+        while outer.parent is not None and outer.parent.kind in WRAPPERS:
             outer = outer.parent
         around = outer.parent
         if around is None:
@@ -242,6 +256,8 @@ class _Follower:
             parameter = self.parameter_of(around, outer)
             constant = parameter is None or "const " in parameter.type
             if parameter is None and around.name.startswith("operator"):
+                if outer is around.children[0] and around.name in _CHANGING:
+                    raise self.unknown(around)
                 constant = True
             elif parameter is None:
                 raise self.unknown(around)
@@ -255,9 +271,27 @@ class _Follower:
             return self.declare(parameter, is_reference=True)
         if around.kind == "RETURN_STMT":
             self.check_return(around)
+        if around.kind == "CONDITIONAL_OPERATOR" and self.may_change(around):
+            raise self.unknown(around)
         if around.kind in ("RETURN_STMT", "INIT_LIST_EXPR", "CONDITIONAL_OPERATOR"):
             return self.use(UseKind.LOAD, node, pointer, index)
         raise self.unknown(around)
+
+    def may_change(self, choice: Node) -> bool:
+        """Whether more is done with an element that a condition chooses than to copy it."""
+        around = outside(choice)
+        if around is None:
+            return True
+        if around.kind == "MEMBER_REF_EXPR":
+            converted = around.parent is not None and around.parent.kind == "UNEXPOSED_EXPR"
+            return not converted or "[" in around.type
+        if around.kind == "CALL_EXPR" and around.name != "operator=":
+            parameter = self.parameter_of(around, inside(around, choice))
+            if parameter is None or "const " in parameter.type:
+                return False
+            return parameter.type_kind == "LVALUEREFERENCE"
+        is_first = bool(around.children) and inside(around, choice) is around.children[0]
+        return around.type_kind == "LVALUEREFERENCE" or (is_first and around.kind != "VAR_DECL")
 
     def member(self, around: Node, pointer: Node, index: Node | None) -> None:
         if around.name not in self.declared[0].record.names:
@@ -269,13 +303,13 @@ class _Follower:
     def check_address(self, member: Node) -> None:
         """Refuse a field's address that is kept: what lies beside the field is another thing in
         another layout. Atomics and loads that take it at once are fine."""
-        taken = _outside(member)
+        taken = outside(member)
         if taken is None or taken.kind != "UNARY_OPERATOR" or taken.operator != "&":
             return
-        user = _outside(taken)
+        user = outside(taken)
         if user is not None and user.kind == "CALL_EXPR":
             known = user.name in LOAD_FUNCTIONS or user.name.startswith(_ATOMIC)
-            if known and user.children.index(_inside(user, taken)) == 1:
+            if known and user.children.index(inside(user, taken)) == 1:
                 return
         if user is not None and user.kind == "UNARY_OPERATOR" and user.operator == "*":
             return
@@ -293,7 +327,7 @@ class _Follower:
 
     def stored(self, assignment: Node, pointer: Node, index: Node | None) -> None:
         around = assignment.parent
-        while around is not None and around.kind in _WRAPPERS:
+        while around is not None and around.kind in WRAPPERS:
             around = around.parent
         statement = around is None or around.kind.endswith("_STMT")
         if not statement:
@@ -324,7 +358,7 @@ class _Follower:
         function = next((f for f in self.kernel.functions if f.id == call.target), None)
         if function is None or function.kind == "FUNCTION_TEMPLATE":
             return None
-        position = next((n for n, a in enumerate(_arguments(call)) if a is argument), None)
+        position = next((n for n, a in enumerate(call_arguments(call)) if a is argument), None)
         parameters = [c for c in function.children if c.kind == "PARM_DECL"]
         if position is None or position >= len(parameters):
             return None
@@ -351,6 +385,9 @@ class _Follower:
         for part in (node, pointer, *(n for n in (index, value) if n is not None)):
             if part.start < 0 or part.end <= part.start or not balanced(self.text(part)):
                 raise _ObstacleError(f"an access stands in a macro (line {part.line})")
+        own = self.declared[0].own_copy
+        if own is not None and kind in (UseKind.LOAD, UseKind.STORE):
+            raise _ObstacleError(f"{own}, and an element is copied (line {node.line})")
         self.uses[node.start, node.end, kind] = StructUse(
             kind=kind,
             start=node.start,
@@ -384,37 +421,6 @@ class _Follower:
     def unknown(self, node: Node) -> _ObstacleError:
         text = self.text(node).decode(errors="replace").split("\n")[0][:60]
         return _ObstacleError(f"no rewrite is known of '{text}' (line {node.line})")
-
-
-def _outside(node: Node) -> Node | None:
-    """The expression or statement around ``node``, brackets and conversions left out."""
-    around = node.parent
-    while around is not None and around.kind in _WRAPPERS:
-        around = around.parent
-    return around
-
-
-def _inside(around: Node, node: Node) -> Node:
-    """The child of ``around`` that ``node`` is, or is in."""
-    while node.parent is not None and node.parent is not around:
-        node = node.parent
-    return node
-
-
-def _stays_pointer(node: Node) -> bool:
-    """Whether an expression of a pointer is a pointer into the same array: ``p + i``, ``p++``."""
-    if node.kind == "BINARY_OPERATOR":
-        return node.operator in ("+", "-") and node.type_kind == "POINTER"
-    if node.kind == "UNARY_OPERATOR":
-        return node.operator in _POINTER_STEPS
-    return node.kind == "CONDITIONAL_OPERATOR"
-
-
-def _arguments(call: Node) -> list[Node]:
-    """Arguments of a call; the callee is its first child, but in the middle of an operator's."""
-    if call.name.startswith("operator") and len(call.children) == 3:
-        return [call.children[0], call.children[2]]
-    return call.children[1:]
 
 
 def _bare_type(text: str) -> str:

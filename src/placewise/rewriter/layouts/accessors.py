@@ -64,25 +64,25 @@ def _layout_struct(
         const = "const " if constant else ""
         lines.append(f"    {const}{element_type(arrays, layout, names, number)} *{named.pointer};")
     if moves:
-        lines.append("    long long at;  // element that it points to")
+        lines.append(f"    long long {names.own('at')};  // element that it points to")
     lines += [
         _whole_struct(arrays, layout, names, number, constant=constant)
         for number, group in enumerate(layout)
         if _is_loaded_whole(arrays, group)
     ]
     for name in arrays.record.names:
-        index = f"{'at + ' if moves else ''}i"
+        index = f"{names.own('at')} + i" if moves else "i"
         lines.append(
             f"    {_INLINE} auto &{name}(long long i = 0) const "
             f"{{ return {_place(arrays, layout, names, name, index)}; }}"
         )
     kinds = {use.kind for use in arrays.uses}
     if UseKind.LOAD in kinds:
-        lines += _load(arrays)
+        lines += _load(arrays, names)
     if UseKind.STORE in kinds:
-        lines += _store(arrays)
+        lines += _store(arrays, names)
     if moves:
-        lines += _pointer_operators(names.type_name)
+        lines += _pointer_operators(names.type_name, names.own("at"))
     return [*lines, "};"]
 
 
@@ -117,7 +117,7 @@ def _whole_struct(
     without which each field would be loaded separately."""
     named, const = names.groups[number], "const " if constant else ""
     pointer = f"{const}{element_type(arrays, layout, names, number)} *"
-    index = "at + i" if arrays.makes_pointers else "i"
+    index = f"{names.own('at')} + i" if arrays.makes_pointers else "i"
     align = shape_of(arrays.record, layout.groups[number]).align_bytes
     return (
         f"    {_INLINE} {pointer}{named.short}_struct(long long i) const {{ return ({pointer})"
@@ -125,16 +125,19 @@ def _whole_struct(
     )
 
 
-def _load(arrays: StructArrays) -> list[str]:
-    lines = [f"    {_INLINE} {arrays.type_name} load(long long i = 0) const {{"]
-    lines.append(f"        {arrays.type_name} element;")
-    lines += [f"        {_copy(f, f'element.{f.name}', f'{f.name}(i)')}" for f in arrays.fields]
-    return [*lines, "        return element;", "    }"]
+def _load(arrays: StructArrays, names: LayoutNames) -> list[str]:
+    load, i, element = names.own("load"), names.own("i"), names.own("element")
+    lines = [f"    {_INLINE} {arrays.type_name} {load}(long long {i} = 0) const {{"]
+    lines.append(f"        {arrays.type_name} {element};")
+    lines += [f"        {_copy(f, f'{element}.{f.name}', f'{f.name}({i})')}" for f in arrays.fields]
+    return [*lines, f"        return {element};", "    }"]
 
 
-def _store(arrays: StructArrays) -> list[str]:
-    lines = [f"    {_INLINE} void store(long long i, const {arrays.type_name} &element) const {{"]
-    lines += [f"        {_copy(f, f'{f.name}(i)', f'element.{f.name}')}" for f in arrays.fields]
+def _store(arrays: StructArrays, names: LayoutNames) -> list[str]:
+    store, i, element = names.own("store"), names.own("i"), names.own("element")
+    taken = f"long long {i}, const {arrays.type_name} &{element}"
+    lines = [f"    {_INLINE} void {store}({taken}) const {{"]
+    lines += [f"        {_copy(f, f'{f.name}({i})', f'{element}.{f.name}')}" for f in arrays.fields]
     return [*lines, "    }"]
 
 
@@ -149,21 +152,23 @@ def _copy(declared: DeclaredField, to: str, source: str) -> str:
     return f"{loops}{to}{at} = {source}{at};"
 
 
-def _pointer_operators(name: str) -> list[str]:
+def _pointer_operators(name: str, at: str) -> list[str]:
     return [
         f"    {_INLINE} {name} operator+(long long n) const "
-        f"{{ {name} moved = *this; moved.at += n; return moved; }}",
+        f"{{ {name} moved = *this; moved.{at} += n; return moved; }}",
+        f"    {_INLINE} friend {name} operator+(long long n, const {name} &p) {{ return p + n; }}",
         f"    {_INLINE} {name} operator-(long long n) const {{ return *this + -n; }}",
-        f"    {_INLINE} long long operator-(const {name} &other) const {{ return at - other.at; }}",
-        f"    {_INLINE} {name} &operator+=(long long n) {{ at += n; return *this; }}",
-        f"    {_INLINE} {name} &operator-=(long long n) {{ at -= n; return *this; }}",
-        f"    {_INLINE} {name} &operator++() {{ ++at; return *this; }}",
-        f"    {_INLINE} {name} operator++(int) {{ {name} old = *this; ++at; return old; }}",
-        f"    {_INLINE} {name} &operator--() {{ --at; return *this; }}",
-        f"    {_INLINE} {name} operator--(int) {{ {name} old = *this; --at; return old; }}",
+        f"    {_INLINE} long long operator-(const {name} &other) const "
+        f"{{ return {at} - other.{at}; }}",
+        f"    {_INLINE} {name} &operator+=(long long n) {{ {at} += n; return *this; }}",
+        f"    {_INLINE} {name} &operator-=(long long n) {{ {at} -= n; return *this; }}",
+        f"    {_INLINE} {name} &operator++() {{ ++{at}; return *this; }}",
+        f"    {_INLINE} {name} operator++(int) {{ {name} old = *this; ++{at}; return old; }}",
+        f"    {_INLINE} {name} &operator--() {{ --{at}; return *this; }}",
+        f"    {_INLINE} {name} operator--(int) {{ {name} old = *this; --{at}; return old; }}",
         *(
             f"    {_INLINE} bool operator{sign}(const {name} &other) const "
-            f"{{ return at {sign} other.at; }}"
+            f"{{ return {at} {sign} other.{at}; }}"
             for sign in ("==", "!=", "<", "<=", ">", ">=")
         ),
     ]

@@ -29,10 +29,24 @@ class LayoutNames:
 
     type_name: str
     groups: tuple[GroupNames, ...]
+    fields: frozenset[str]
+    source_words: frozenset[str]
+    """Identifiers of the source."""
 
     def parameter(self, array: str, group: int) -> str:
         """Name of the kernel's parameter for the array of this group of ``array``."""
-        return f"{array}_{self.groups[group].short}"
+        return _longer(f"{array}_{self.groups[group].short}", self.source_words)
+
+    def own(self, word: str) -> str:
+        """``word`` as a name inside the layout's struct, where fields are functions."""
+        return _longer(word, self.fields)
+
+
+def _longer(name: str, taken: frozenset[str]) -> str:
+    """``name``, with underscores added as long as it is taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def is_struct(group: Group) -> bool:
@@ -42,6 +56,7 @@ def is_struct(group: Group) -> bool:
 
 def layout_names(type_name: str, layout: Layout, taken: set[str]) -> LayoutNames:
     """Names for the layout that are not yet among the source's identifiers, ``taken``."""
+    words = frozenset(taken)
 
     def unique(name: str) -> str:
         candidate, number = name, 2
@@ -60,4 +75,5 @@ def layout_names(type_name: str, layout: Layout, taken: set[str]) -> LayoutNames
             short = group.fields[0]
         struct = unique(f"{base}_{short}") if is_struct(group) else ""
         groups.append(GroupNames(short, struct, unique(f"{short}_array")))
-    return LayoutNames(unique(f"{base}_layout"), tuple(groups))
+    fields = frozenset(name for group in layout for name in group.fields)
+    return LayoutNames(unique(f"{base}_layout"), tuple(groups), fields, words)

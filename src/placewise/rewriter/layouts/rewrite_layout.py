@@ -90,7 +90,7 @@ def rewrite_together(kernels: Sequence[KernelArrays], layout: Layout) -> tuple[R
     taken = set(re.findall(r"[A-Za-z_]\w*", source))
     names = layout_names(arrays.type_name, layout, taken)
     for use in arrays.uses:
-        text.replace(use.start, use.end, partial(_use_text, use))
+        text.replace(use.start, use.end, partial(_use_text, use, names))
     for variable in arrays.retyped:
         text.replace(variable.start, variable.end, f"{names.type_name} ")
     constant = all(
@@ -172,18 +172,20 @@ def original_arrays(
     return found
 
 
-def _use_text(use: StructUse, render: Render) -> str:
+def _use_text(use: StructUse, names: LayoutNames, render: Render) -> str:
     pointer = render(*use.pointer)
     handle = pointer if re.fullmatch(r"\w+|\(.*\)", pointer, re.S) else f"({pointer})"
     index = "" if use.index is None else render(*use.index)
+    if "," in re.sub(r"\([^()]*\)", "", index):
+        index = f"({index})"  # not two arguments
     match use.kind:
         case UseKind.MEMBER:
             return f"{handle}.{use.member}({index})"
         case UseKind.LOAD:
-            return f"{handle}.load({index})"
+            return f"{handle}.{names.own('load')}({index})"
         case UseKind.STORE:
             assert use.value is not None, "a store has a value"
-            return f"{handle}.store({index or 0}, {render(*use.value)})"
+            return f"{handle}.{names.own('store')}({index or 0}, {render(*use.value)})"
         case UseKind.ADDRESS:
             return f"({handle} + ({index}))" if index else pointer
 

@@ -25,6 +25,8 @@ class DeclaredRecord:
     fields: tuple[DeclaredField, ...]
     obstacle: str | None
     """Why its fields cannot be moved apart."""
+    own_copy: str | None = None
+    """Why its elements cannot be copied field by field."""
 
 
 def declared_records(kernel: Any) -> Iterator[DeclaredRecord]:
@@ -51,9 +53,24 @@ def _declared(parameter: str, pointee: Any) -> DeclaredRecord:
         Field(f.spelling, f.type.get_size(), max(1, f.type.get_align())) for f in declared
     )
     texts = tuple(_field(f, pointee) for f in declared)
-    return DeclaredRecord(
-        parameter, name, Record(name, fields, max(1, pointee.get_align())), texts, None
-    )
+    record = Record(name, fields, max(1, pointee.get_align()))
+    return DeclaredRecord(parameter, name, record, texts, None, _own_copy(pointee, name))
+
+
+def _own_copy(pointee: Any, name: str) -> str | None:
+    """What a struct does of its own where an element is made or copied, with the line."""
+    members = list(pointee.get_declaration().get_children())
+    makers = [m for m in members if m.kind.name == "CONSTRUCTOR"]
+    if makers and not any(m.is_default_constructor() for m in makers):
+        return f"struct {name} cannot be made without arguments (line {makers[0].location.line})"
+    for member in members:
+        is_copy = member in makers and (
+            member.is_copy_constructor() or member.is_move_constructor()
+        )
+        is_copy = is_copy or member.spelling == "operator="
+        if (is_copy and not member.is_default_method()) or member.kind.name == "DESTRUCTOR":
+            return f"struct {name} has '{member.spelling}' of its own (line {member.location.line})"
+    return None
 
 
 def _field(cursor: Any, pointee: Any) -> DeclaredField:
