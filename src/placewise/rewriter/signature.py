@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from placewise.kernel.view.tiles.tile import whole_numbers
 from placewise.kernel.view.tree.places import above_comment
 from placewise.rewriter.draft import Draft
@@ -70,7 +72,11 @@ def insert_notes(draft: Draft, heading: str) -> None:
     lines = [indent + line for line in (*notes, *draft.declarations)]
     gap = "\n" if draft.declarations else ""
     draft.text.insert(at, "\n".join(lines) + "\n" + gap)
-    missing = [line for h in draft.includes if (line := f"#include <{h}>").encode() not in text]
+    missing = [
+        f"#include <{header}>"
+        for header in draft.includes
+        if not re.search(rb"^[ \t]*#[ \t]*include[ \t]*<%s>" % header.encode(), text, re.MULTILINE)
+    ]
     if missing:
         draft.text.insert(0, "\n".join(missing) + "\n")
 

@@ -121,6 +121,10 @@ def element_text(draft: Draft, use: ArrayUse) -> str:
         head, mark, _ = declared.partition("[")
         head = re.sub(rf"\b{re.escape(parameter.name)}\s*$", "", head.strip())
     text = " ".join(_QUALIFIERS.sub(" ", head).split())
+    words = "|".join(re.findall(r"\w+", text)) or "$"
+    hidden = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+(?:{words})\b.*\b(?:const|volatile)\b", re.M)
+    if hidden.search(draft.text.text.decode()):
+        return parameter.element_type
     return text if mark and re.fullmatch(r"[A-Za-z_][\w:<>, ]*", text) else parameter.element_type
 
 

@@ -301,3 +301,25 @@ def test_nvcc_compiles_the_whole_file(made, tmp_path):
     command = ["nvcc", "-arch=sm_80", "-std=c++17", "-c", "k.cu", "-o", "k.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+HINTED = """
+__global__ void k(const float *a, const int *b, float *c, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    c[i] = a[i] + b[i];
+    out[i] = c[i] * 2;
+}
+"""
+
+
+def test_versions_share_load_functions_of_several_types(machine):
+    arrays = [RNG.integers(0, 9, 64).astype(t) for t in ("f4", "i4", "f4", "f4")]
+    case = make_case("k", HINTED, [*arrays, np.int32(64)], block=32, grid=2)
+    read = prepare(case, machine)
+    placements = ({"a": "no_allocate", "b": "no_allocate"}, {"c": "no_allocate"})
+    wanted = [WantedVersion(Placement.of(p), machine) for p in placements]
+    spaces = {"a": [machine.space(s) for s in ("global", "readonly")]}
+    form = write_agnostic(read.case, read.view, machine, spaces, wanted)
+    for version in form.versions:
+        assert same_outputs(read, run(form.version(version).case)), version.placement

@@ -31,6 +31,7 @@ from placewise.kernel.view.tiles.rows import find_rows
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_signature
 from placewise.kernel.view.tree.node import Node, shared_arrays
+from placewise.kernel.view.tree.places import declares
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.kernel.view.written_out.all_levels import written_out
 from placewise.space import Way
@@ -316,7 +317,7 @@ def _obstacles(
     binding = next((p.where for p in kernel.prototypes if p.binds), None)
     if binding is not None:
         obstruct(_REPLACING, f"the kernel is declared again ({binding})")
-    if not parameter.name or parameter.start < 0:
+    if not declares(kernel.text[max(0, parameter.start) : parameter.end], parameter.name):
         obstruct(_REPLACING, "its declaration comes from a macro")
     return obstacles
 
@@ -340,11 +341,12 @@ def _obstruct_by_text(
             text = kernel.text[node.start : node.end]
             if text.lstrip().startswith((b"asm", b"__asm")) and _ENDS_THREAD.search(text):
                 obstruct(PER_BLOCK, f"inline assembly may end a thread (line {node.line})")
-    types = {
-        t.name
-        for t in template_parameters(kernel.text, kernel.instance, kernel.signature_start)
-        if t.is_type
-    }
+    found = template_parameters(kernel.text, kernel.instance, kernel.signature_start)
+    types = {t.name for t in found if t.is_type}
+    _, bracket, own = "".join(kernel.instance.split()).partition("<")
+    other = next((i for i in kernel.instances if i.arguments != bracket + own), None)
+    if other is not None and len(types) < len(found):
+        obstruct(PER_BLOCK, f"tiles are made for one instance, line {other.line} has another")
     declared = kernel.text[max(0, parameter.start) : max(0, parameter.end)].decode()
     if types & set(re.findall(r"\w+", declared)):
         obstruct(

@@ -19,6 +19,7 @@ from placewise.kernel.view.pointers import follow
 from placewise.kernel.view.tiles.tile import index_of, make_bounder
 from placewise.kernel.view.tiles.tile_axes import Index, has_wide_index, named_dependence
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.tree.places import declares
 
 _ONE = Poly.constant(1)
 
@@ -39,7 +40,8 @@ def find_matrices(case: Case) -> tuple[MatrixArray, ...]:
     found: list[MatrixArray] = []
     for node, parameter in zip(kernel.parameters, parameters, strict=True):
         elements = _elements(inputs, parameter)
-        if not parameter.is_pointer or not elements or parameter.start < 0:
+        written = kernel.text[max(0, parameter.start) : parameter.end]
+        if not parameter.is_pointer or not elements or not declares(written, parameter.name):
             continue
         uses = follow(kernel, node)
         blocked = any(way in uses.obstacles for way in PER_BLOCK)

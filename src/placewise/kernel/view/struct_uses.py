@@ -21,7 +21,7 @@ from placewise.kernel.view.tree.around import (
 )
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.places import above_comment, balanced
+from placewise.kernel.view.tree.places import above_comment, balanced, declares
 from placewise.kernel.view.tree.records import DeclaredRecord
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.space import LOAD_FUNCTIONS
@@ -109,8 +109,9 @@ class _Follower:
         types = {t.name for t in found if t.is_type}
         for node in kernel.parameters:
             if node.name in names:
-                if node.start < 0 or types & set(re.findall(r"\w+", self.text(node).decode())):
-                    why = "is the template's" if node.start >= 0 else "comes from a macro"
+                whole = node.start >= 0 and declares(self.text(node), node.name)
+                if not whole or types & set(re.findall(r"\w+", self.text(node).decode())):
+                    why = "is the template's" if whole else "comes from a macro"
                     raise _ObstacleError(f"the type of '{node.name}' {why} (line {node.line})")
                 self.variables[node.id] = _Variable(node, is_reference=False)
                 self.pending.append(node.id)

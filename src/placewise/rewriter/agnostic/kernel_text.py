@@ -35,7 +35,7 @@ def unique_functions(drafts: list[Draft]) -> list[str]:
     for draft in drafts:
         current: list[str] = []
         for line in draft.declarations:
-            if not line.startswith((" ", "}")) and current:
+            if not line.startswith((" ", "}", "#")) and current:
                 pieces["\n".join(current)] = None
                 current = []
             current.append(line)

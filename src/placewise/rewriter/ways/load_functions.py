@@ -14,6 +14,7 @@ import numpy as np
 
 from placewise.kernel.source import ArrayUse
 from placewise.kernel.view.elements import dtype_of
+from placewise.kernel.view.tree.template import template_parameters
 from placewise.rewriter.draft import Draft
 from placewise.space import LOAD_FUNCTIONS
 
@@ -54,17 +55,21 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
 
     The assembly is volatile, since the compiler might otherwise move it ahead of the condition that
     keeps its address inside the array. If something writes to the array, the load also keeps its
-    order with stores. Where a program is also compiled for GPUs without the hint, the load there is
-    a plain one.
+    order with stores, by a function of its own. Where a program is also compiled for GPUs without
+    the hint, or for other types of a template, the load there is a plain one.
     """
-    name = draft.load_functions.get(function)
+    fixed = not use.written and not _is_shared(draft, use)
+    wanted = function if fixed else f"{function}_in_order"
+    name = draft.load_functions.get(wanted)
     if name is None:
-        name = draft.load_functions[function] = draft.unique(function)
+        name = draft.load_functions[wanted] = draft.unique(wanted)
         words = LOAD_FUNCTIONS[function].hint
         asked = words.describe() if words else ""
         draft.declarations.append(f"// Loads with a cache hint (PTX ISA, ld): {asked}.")
-    fixed = not use.written and not _is_shared(draft, use)
     head = f"static __device__ __forceinline__ {{}} {name}(const {{}} *p) {{{{"
+    if _has_type_of_template(draft, use):
+        plain = f"template <typename T> {head.format('T', 'T')} return *p; }}"
+        draft.declarations += [plain] if plain not in draft.declarations else []
     for type_ in sorted({t.removeprefix("const ") for t in types}):
         first = head.format(type_, type_)
         if first not in draft.declarations:
@@ -73,6 +78,15 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
             hinted = _body(function, type_, is_fixed=fixed)
             draft.declarations += [first, *older, *hinted, "#endif", "}"]
     return name
+
+
+def _has_type_of_template(draft: Draft, use: ArrayUse) -> bool:
+    """Whether the array's type names a type of the kernel's template, so that other instances of it
+    may have arrays of other types."""
+    text, parameter = draft.text.text, use.parameter
+    found = template_parameters(text, draft.case.kernel, draft.view.signature_start)
+    declared = text[max(0, parameter.start) : max(0, parameter.end)].decode()
+    return any(t.is_type and re.search(rf"\b{re.escape(t.name)}\b", declared) for t in found)
 
 
 def _is_shared(draft: Draft, use: ArrayUse) -> bool:

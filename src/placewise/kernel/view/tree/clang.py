@@ -32,7 +32,12 @@ from placewise.kernel.view.tree.libclang import (
 )
 from placewise.kernel.view.tree.macros import MacroUse, macro_uses
 from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.prototypes import Prototype, prototypes
+from placewise.kernel.view.tree.prototypes import (
+    NamedInstance,
+    Prototype,
+    named_instances,
+    prototypes,
+)
 from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
 from placewise.kernel.view.tree.scalars import members_of, scalars_of
 from placewise.kernel.view.tree.template import Substitution, base_name, substitute
@@ -72,6 +77,8 @@ class ParsedKernel:
     """Ranges that the preprocessor left out."""
     signature_start: int
     prototypes: tuple[Prototype, ...]
+    instances: tuple[NamedInstance, ...]
+    """Instances of the kernel's template that the file names itself."""
     in_namespace: bool
     constant_bytes: int
     shared_bytes: int
@@ -273,8 +280,10 @@ class _Reader:
         others = [d for d in self.declarations if d != cursor]
         own = [other for other in others if _in_file(other, self.case.filename)]
         functions = [o for o in own if o.kind.name in _FUNCTIONS and o.is_definition()]
+        text, start = self.case.source.encode(), self.signature_start(cursor)
+        instances = named_instances(text, self.case.kernel, start, body.end)
         return ParsedKernel(
-            text=self.case.source.encode(),
+            text=text,
             instance=self.case.kernel,
             function=function,
             body=body,
@@ -283,8 +292,12 @@ class _Reader:
             functions=tuple(self.node(other, None) for other in functions),
             errors=self.errors(),
             skipped=self.skipped(),
-            signature_start=self.signature_start(cursor),
-            prototypes=prototypes(cursor, others, self.case.filename, self.offset),
+            signature_start=start,
+            prototypes=(
+                *prototypes(cursor, others, self.case.filename, self.offset),
+                *(Prototype(f"line {i.line}", (), binds=True) for i in instances),
+            ),
+            instances=instances,
             in_namespace="::" in _qualified(cursor),
             constant_bytes=constant_bytes(own),
             shared_bytes=static_shared_bytes(cursor, functions),

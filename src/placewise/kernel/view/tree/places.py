@@ -129,6 +129,12 @@ def balanced(text: bytes) -> bool:
     return not stack
 
 
+def declares(text: bytes, name: str) -> bool:
+    """Whether a text is a whole declaration of ``name``, and no piece of a macro's use."""
+    found = re.search(rb"\b%s\b" % re.escape(name.encode()), text)
+    return bool(name) and found is not None and balanced(text)
+
+
 def above_comment(text: bytes, line_start: int) -> int:
     """Start of the comment lines that end right above a line, or the line's own start."""
     comment = _COMMENT_LINES.search(text[:line_start])

@@ -6,12 +6,15 @@ One in an included file keeps the old parameters: it then declares another funct
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _TEMPLATE = "FUNCTION_TEMPLATE"
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_OF_INSTANCE = re.compile(rb"\btemplate\b(?!\s*<\s*[^>\s])")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,30 @@ def prototypes(
     and those that it includes; ``offset`` gives the place of a location in ``filename``."""
     found = (_prototype(kernel, other, filename, offset) for other in others)
     return tuple(p for p in found if p is not None)
+
+
+@dataclass(frozen=True)
+class NamedInstance:
+    """``template __global__ void k<float>(const float *);``, or a definition for one type."""
+
+    line: int
+    arguments: str
+    """``<float>`` without blanks; empty where they follow from the parameters."""
+
+
+def named_instances(text: bytes, kernel: str, start: int, end: int) -> tuple[NamedInstance, ...]:
+    """The instances of a kernel template that its file names besides the definition in bytes
+    ``start:end``. libclang has no cursors for them."""
+    text = _COMMENT.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), text)
+    name = kernel.partition("<")[0].rpartition("::")[2].strip().encode()
+    found = []
+    for match in re.finditer(rb"\b%s\b\s*(<[^()]*>)?\s*\(" % re.escape(name), text):
+        at = match.start()
+        first = max(text.rfind(mark, 0, at) for mark in (b";", b"{", b"}")) + 1
+        if not start <= at < end and _OF_INSTANCE.search(text, first, at):
+            arguments = b"".join((match[1] or b"").split()).decode()
+            found.append(NamedInstance(text.count(b"\n", 0, at) + 1, arguments))
+    return tuple(found)
 
 
 def _prototype(
