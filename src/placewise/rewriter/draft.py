@@ -84,7 +84,10 @@ class Draft:
         element stay, and so does the address-of that an atomic needs."""
         text = self.text.text
         if place.kind == "atomic" and place.form == "pointer":
-            self.text.replace(place.start, place.end, lambda render: f"&{make(render)}")
+            # Around the name of a local pointer, which may become an offset.
+            self.text.replace(
+                place.start, place.end, lambda render: f"&{make(render)}", is_outer=True
+            )
         elif place.intrinsic is None:
             self.text.replace(place.start, place.end, make)
         else:

@@ -9,6 +9,7 @@ parser missed can never be left behind by a rewrite.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from placewise.kernel.source import AccessPlace, Term
@@ -23,6 +24,9 @@ LOAD_INTRINSICS = frozenset(LOAD_FUNCTIONS)
 MOVES = tuple(way for way in Way if not way.is_plain)
 BY_INDEX = tuple(way for way in Way if way.facts.indexed)
 """Ways that need an element's index, because they cannot use a pointer to it."""
+
+_PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
+_ATOMIC = re.compile(r"atomic(?:Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)(?:_block|_system)?")
 
 READ_AS = "read as"
 """How a reason begins that names the type of elements to which a pointer is cast."""
@@ -221,8 +225,15 @@ class _Follower:
             if call.name in LOAD_INTRINSICS:
                 return self.record(argument, argument, reach, "load", "pointer", call)
             if call.name.startswith("atomic"):
+                if not self.is_atomic_of_cuda(call):
+                    # It may access what lies beside the element.
+                    self.obstruct(f"passed to function '{call.name}'", call, _PER_BLOCK)
                 return self.record(argument, argument, reach, "atomic", "pointer")
         return self.obstruct(f"passed to function '{call.name}'", call)
+
+    def is_atomic_of_cuda(self, call: Node) -> bool:
+        own = any(call.target == function.id for function in self.kernel.functions)
+        return not own and _ATOMIC.fullmatch(call.name) is not None
 
     def element_at(self, access: Node, reach: _Reach) -> None:
         """Follow an element outwards to what is done with it."""
