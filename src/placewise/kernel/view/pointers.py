@@ -195,7 +195,8 @@ class _Follower:
         return True
 
     def alias(self, declaration: Node, reach: _Reach) -> None:
-        if declaration.type_kind != "POINTER" or element_type(declaration) != reach.element:
+        other = declaration.type_kind != "POINTER" or element_type(declaration) != reach.element
+        if other or "volatile" in declaration.type:
             return self.obstruct(f"becomes '{declaration.type}'", declaration)
         places = self.places(reach)
         statement = declaration.parent
@@ -276,7 +277,9 @@ class _Follower:
             return "update"
         if parent.kind == "CALL_EXPR" and parent.name in ASSIGNMENT_CALLS and first:
             return "store" if parent.name == "operator=" else "update"
-        if "const" in node.type:
+        declared = self.text[max(0, parent.start) : max(0, parent.location)]
+        is_value = parent.kind != "VAR_DECL" or b"const" in declared
+        if "const" in node.type and is_value:
             return "load"
         bare = node.kind not in TRANSPARENT or node.kind == "PAREN_EXPR"
         if parent.kind == "VAR_DECL" and parent.type_kind == "LVALUEREFERENCE" and bare:

@@ -77,6 +77,8 @@ class ParsedKernel:
     """Ranges that the preprocessor left out."""
     signature_start: int
     prototypes: tuple[Prototype, ...]
+    ambiguous: frozenset[str]
+    """Names that are declared in several namespaces."""
     instances: tuple[NamedInstance, ...]
     """Instances of the kernel's template that the file names itself."""
     in_namespace: bool
@@ -243,6 +245,15 @@ def _qualified(cursor: Any) -> str:
     return "::".join(reversed([p for p in parts if p]))
 
 
+def _ambiguous(declarations: list[Any]) -> frozenset[str]:
+    scopes: dict[str, set[str]] = {}
+    for outer in declarations:
+        inner = outer.get_children() if outer.kind.name == "ENUM_DECL" else ()
+        for one in (outer, *inner):
+            scopes.setdefault(one.spelling, set()).add(_qualified(outer).rpartition("::")[0])
+    return frozenset(name for name, found in scopes.items() if len(found) > 1)
+
+
 def _is_parameter(cursor: Any, kind: str) -> bool:
     """Whether a cursor of an array's type is a function's parameter, names one, or reckons with
     one: libclang has such pointers as the array that the parameter was declared as."""
@@ -297,6 +308,7 @@ class _Reader:
                 *prototypes(cursor, others, self.case.filename, self.offset),
                 *(Prototype(f"line {i.line}", (), binds=True) for i in instances),
             ),
+            ambiguous=_ambiguous(self.declarations),
             instances=instances,
             in_namespace="::" in _qualified(cursor),
             constant_bytes=constant_bytes(own),

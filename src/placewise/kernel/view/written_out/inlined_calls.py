@@ -13,7 +13,9 @@ import re
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced
+from placewise.kernel.view.tree.template import template_parameters
 from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, unique_name, write_out
+from placewise.kernel.view.written_out.pointer_roots import changes
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _BLOCKED = frozenset(
@@ -27,6 +29,11 @@ _UNSEQUENCED = frozenset(
      "DECL_STMT", "RETURN_STMT"}
 )  # fmt: skip
 """Nodes all of whose operands are evaluated, in an order that C++ leaves open."""
+_NAMES = frozenset(
+    {"TYPEDEF_DECL", "TYPE_ALIAS_DECL", "STRUCT_DECL", "CLASS_DECL", "UNION_DECL", "ENUM_DECL",
+     "ENUM_CONSTANT_DECL", "USING_DECLARATION"}
+)  # fmt: skip
+"""What gives names besides variables; a name inside the kernel hides that outside."""
 _SEQUENCED = frozenset({"&&", "||", ",", "<<", ">>"})
 _BODIES = frozenset({"IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT"})
 
@@ -46,6 +53,10 @@ class _Inliner:
         self.functions = {f.id: f for f in kernel.functions if f.kind == "FUNCTION_DECL"}
         declared = [n for n in kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")]
         self.own_names = {n.name for n in (*kernel.parameters, *declared)}
+        template = template_parameters(kernel.text, kernel.instance, kernel.signature_start)
+        self.own_names |= {t.name for t in template}
+        self.hidden = {n.name for n in kernel.body.walk() if n.kind in _NAMES}
+        self.hidden |= {t.name for t in template} | kernel.ambiguous
         self.pointers = {n.id for n in (*kernel.parameters, *declared) if n.type_kind == "POINTER"}
         self.taken = {word.decode() for word in _WORD.findall(self.text)}
         self.pieces: list[Piece] = []
@@ -94,7 +105,11 @@ class _Inliner:
 
     def can_stand_elsewhere(self, function: Node, body: Node) -> bool:
         """Whether the function's body means the same in the place of a call."""
-        inside = {n.id for n in function.walk() if n.kind in ("VAR_DECL", "PARM_DECL")}
+        declared = [n for n in function.walk() if n.kind in ("VAR_DECL", "PARM_DECL")]
+        inside = {n.id for n in declared}
+        words = {word.decode() for word in _WORD.findall(self.range(function))}
+        if self.hidden & (words - {function.name, *(n.name for n in declared)}):
+            return False
         for node in body.walk():
             if node.kind in _BLOCKED or node.target == function.id:
                 return False
@@ -106,6 +121,33 @@ class _Inliner:
                 if node.target in inside and self.range(node) != node.name.encode():
                     return False
         return _result_type(function) is not None and not self.redefines(body)
+
+    def may_be_ahead(self, function: Node, call: Node, statement: Node) -> bool:
+        """Whether the parts of a statement that are evaluated before a call in it neither change
+        anything nor read what the call may change."""
+        earlier: list[Node] = []
+        node = call
+        for outer in call.above():
+            if node is statement:
+                break
+            if outer.operator != "=" and outer.kind != "COMPOUND_ASSIGNMENT_OPERATOR":
+                earlier += [c for c in outer.children if c.end <= node.start]
+            node = outer
+        given = {n.target for n in call.walk() if n.kind == "DECL_REF_EXPR"} - {0}
+        changing = any(map(_is_writable, _parameters(function)))
+        for one in (n for part in earlier for n in part.walk()):
+            if changes(one) or (one.kind == "CALL_EXPR" and self.may_change(one)):
+                return False
+            reads = one.kind in ("ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR") or one.operator == "*"
+            if changing and (reads or (one.kind == "DECL_REF_EXPR" and one.target in given)):
+                return False
+        return True
+
+    def may_change(self, call: Node) -> bool:
+        function = self.functions.get(call.target)
+        if function is None:
+            return call.name.startswith("atomic")
+        return any(map(_is_writable, _parameters(function)))
 
     def is_plain(self, node: Node) -> bool:
         return balanced(self.range(node))
@@ -131,6 +173,8 @@ class _Inliner:
 
     def inline(self, function: Node, call: Node) -> None:
         statement = _statement(call)
+        if statement is not None and not self.may_be_ahead(function, call, statement):
+            statement = None
         returns = [n for n in function.children[-1].walk() if n.kind == "RETURN_STMT"]
         last = function.children[-1].children[-1:]
         if statement is None or (returns and returns != last):
@@ -253,6 +297,11 @@ class _Inliner:
 
 def _parameters(function: Node) -> list[Node]:
     return [c for c in function.children if c.kind == "PARM_DECL"]
+
+
+def _is_writable(parameter: Node) -> bool:
+    refers = parameter.type_kind in ("POINTER", "LVALUEREFERENCE")
+    return refers and not parameter.type.startswith("const ")
 
 
 def _result_type(function: Node) -> str | None:
