@@ -123,3 +123,12 @@ def test_atomics_on_elements_are_uses_of_a_row_and_a_column():
     case = transpose("__device__ void device(int *at) { at[1] = 0; }" + changed, np.int32, "k<int>")
     with pytest.raises(UnsupportedError, match="passed on"):
         own_rows(case, analyse_source(case), "tile")
+
+
+def test_an_own_atomic_function_may_go_beyond_its_row():
+    own = "__device__ void atomicBoth(float *p) { p[0] += 1; p[1] += 2; }\n"
+    update = "tile[threadIdx.y][threadIdx.x] += 1;"
+    assert update in SOURCE
+    source = own + SOURCE.replace(update, "atomicBoth(&tile[threadIdx.y][threadIdx.x]);")
+    with pytest.raises(UnsupportedError, match="passed on"):
+        padded(transpose(source))

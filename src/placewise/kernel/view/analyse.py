@@ -229,7 +229,7 @@ def _array_use(
     elements = bytes_ // max(1, parameter.element_bytes)
     obstacles = _obstacles(kernel, parameter, uses, places, elements)
     written = any(p.kind != "load" for p in places)
-    found = _tile(kernel, uses, values, elements, parameter, launch, written=written)
+    found = _tile(kernel, uses, values, elements, parameter, launch, obstacles, written=written)
     rows = None
     if any(way not in obstacles for way in _BY_ROW):
         split = find_rows(values, uses.accesses, elements)
@@ -261,9 +261,9 @@ def _array_use(
 
 def _tile(
     kernel: ParsedKernel, uses: Uses, values: Values, elements: int, parameter: Parameter,
-    launch: Launch, *, written: bool,
+    launch: Launch, obstacles: dict[Way, str], *, written: bool,
 ) -> TileResult:  # fmt: skip
-    blocked = next((uses.obstacles[w] for w in PER_BLOCK if w in uses.obstacles), None)
+    blocked = next((obstacles[w] for w in PER_BLOCK if w in obstacles), None)
     first, last = kernel.body.line, kernel.body_last_line
     unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
     if unread is not None:
@@ -313,6 +313,11 @@ def _obstacles(
             f"written, and threads return early (line {early}) while others wait for one another: "
             "a tile cannot be copied back",
         )
+    if not parameter.element_bytes:
+        unknown = f"the size of its elements, {parameter.element_type}, is not known"
+        obstruct((*_REPLACING, *PER_BLOCK), unknown)
+    if parameter.element_type.endswith("*"):
+        obstruct((*_REPLACING, *PER_BLOCK), "its elements are pointers")
     _obstruct_by_text(kernel, parameter, obstruct)
     binding = next((p.where for p in kernel.prototypes if p.binds), None)
     if binding is not None:

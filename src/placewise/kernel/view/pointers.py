@@ -226,15 +226,11 @@ class _Follower:
             if call.name in LOAD_INTRINSICS:
                 return self.record(argument, argument, reach, "load", "pointer", call)
             if call.name.startswith("atomic"):
-                if not self.is_atomic_of_cuda(call):
+                if not is_atomic(self.kernel, call):
                     # It may access what lies beside the element.
                     self.obstruct(f"passed to function '{call.name}'", call, _PER_BLOCK)
                 return self.record(argument, argument, reach, "atomic", "pointer")
         return self.obstruct(f"passed to function '{call.name}'", call)
-
-    def is_atomic_of_cuda(self, call: Node) -> bool:
-        own = any(call.target == function.id for function in self.kernel.functions)
-        return not own and _ATOMIC.fullmatch(call.name) is not None
 
     def element_at(self, access: Node, reach: _Reach) -> None:
         """Follow an element outwards to what is done with it."""
@@ -352,6 +348,12 @@ class _Follower:
         if len(found) < len(places) or not balanced(self.range(reach.pointer)):
             return None
         return tuple(found)
+
+
+def is_atomic(kernel: ParsedKernel, call: Node) -> bool:
+    """Whether a call updates one element by an atomic function of CUDA."""
+    own = any(call.target == function.id for function in kernel.functions)
+    return not own and _ATOMIC.fullmatch(call.name) is not None
 
 
 def _form(access: Node) -> str:

@@ -70,7 +70,7 @@ def _elements(kernel: ParsedKernel, declared: Node) -> OwnElements:
         if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
             continue
         access = element_at(node, 1)
-        if not (is_read(access) or is_assigned(access) or is_updated(access)):
+        if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
             raise OtherUseError("changed or passed on", node)
         indices.add(_index(kernel.text, node, access))
         lines.add(node.line)

@@ -79,7 +79,7 @@ def _rows(case: Case, view: SourceView, kernel: ParsedKernel, declared: Node) ->
         if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
             continue
         access = element_at(node, len(shape))
-        if not (is_read(access) or is_assigned(access) or is_updated(access)):
+        if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
             raise OtherUseError("changed or passed on", node)
         _check_inside(values, access, shape)
         lines.add(node.line)

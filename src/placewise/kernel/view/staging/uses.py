@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placewise.kernel.view.indices.values import BUILTINS
+from placewise.kernel.view.pointers import is_atomic
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.written_out.pointer_roots import changes
@@ -67,7 +68,7 @@ def is_read(access: Node) -> bool:
     return above is not None and above.kind == "UNEXPOSED_EXPR" and above.type_kind != "POINTER"
 
 
-def is_updated(access: Node) -> bool:
+def is_updated(kernel: ParsedKernel, access: Node) -> bool:
     """Whether an access is changed where it stands, or by an atomic function."""
     node = access
     while node.parent is not None and node.parent.kind == "PAREN_EXPR":
@@ -82,9 +83,9 @@ def is_updated(access: Node) -> bool:
     if above.operator != "&":
         return above.operator in ("++", "--")
     call = next((a for a in above.above() if a.kind == "CALL_EXPR"), None)
-    return call is not None and call.name.startswith("atomic") and len(call.children) > 1 and (
-        call.children[1].bare() is above
-    )  # fmt: skip
+    if call is None or not is_atomic(kernel, call):
+        return False
+    return len(call.children) > 1 and call.children[1].bare() is above
 
 
 def element_at(name: Node, dimensions: int) -> Node:

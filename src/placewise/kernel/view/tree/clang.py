@@ -51,7 +51,10 @@ missing, so that calls such as ``__ldg(a + i)`` stay unresolved."""
 _ARRAYS = frozenset({"INCOMPLETEARRAY", "CONSTANTARRAY"})
 _KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 """Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
-_SIZED = INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
+_SIZED = INTEGERS | {
+    "WCHAR", "CHAR16", "CHAR32", "INT128", "UINT128", "HALF", "FLOAT", "DOUBLE", "RECORD",
+    "CONSTANTARRAY", "VECTOR", "POINTER",
+}  # fmt: skip
 """Kinds of types that have a size; libclang 18 aborts on the type of a built-in function."""
 DEEPEST = 400
 """Most levels of nesting: the analyses are recursive, and Python allows 1,000 frames."""
