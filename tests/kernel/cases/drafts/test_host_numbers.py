@@ -15,6 +15,7 @@ const int side = 1 << 5;
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 #define SDIV(a, b) (((a) + (b) - 1) / (b))
 struct { int multiProcessorCount = 108; } gpu;
+using Index = int;
 struct dim3 { int x = 1, y = 1, z = 1; };
 void launch(float *x, int rows, size_t many, const int per);
 void launch(float *x, int rows, size_t many, const int per) {
@@ -43,6 +44,7 @@ VALUES = {
     "(int)(rows * 0.3f) * 10": 4920, "tall.y * tall.z + wide.x": 9, "4 * sizeof(double)": 32,
     "rows\n / 10": 164,
     "int(ceil(float(rows) / 100))": 17, "SDIV(rows, 100)": 17,
+    "(rows + (Index)per - 1) / (Index)(per)": 52, "ceil (rows) / (per)": 51,
     "2 * gpu.multiProcessorCount": 216,
 }  # fmt: skip
 

@@ -33,6 +33,8 @@ _WHOLE = (
     r"(?:\s+(?:int|long))*"
 )
 _WHOLE_CAST = re.compile(rf"\bstatic_cast\s*<\s*{_WHOLE}\s*>|\(\s*{_WHOLE}\s*\)(?=\s*[\w(])")
+_UNKNOWN_CAST = re.compile(r"(?<![\w)>])\(\s*[A-Za-z_]\w*\s*\)(?=\s*[\w(])")
+"""A cast to a type that only a compiler knows, mostly a template's: of sizes, so that it is whole."""
 _FLOAT_CAST = re.compile(
     r"\bstatic_cast\s*<\s*(?:float|double)\s*>|\(\s*(?:float|double)\s*\)(?=\s*[\w(])"
 )
@@ -222,6 +224,7 @@ def parsed(expression: str) -> ast.expr | None:
     if len(text) > _LONGEST or "~" in text:
         return None
     text = _WHOLE_CAST.sub("+", _FLOAT_CAST.sub("~", _SIZE_OF.sub(_size_of, text)))
+    text = _UNKNOWN_CAST.sub("+", text)
     text = _SUFFIX.sub(r"\1", text)
     try:
         with warnings.catch_warnings(action="ignore"):
