@@ -108,3 +108,46 @@ def test_launches_that_take_long_get_smaller_sizes(tmp_path, monkeypatch):
     found, stopped = fitted(tmp_path, LOOP.replace("k < n", "k < n % 7"))
     assert stopped is None
     assert found.values["n"] == FEW[-1]
+
+
+ALLOCATED = """
+__global__ void k(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[AT];
+}
+int main() {
+    int n = 1024;
+    cudaMalloc(&x, BYTES); cudaMalloc(&y, 2 * n * sizeof(float));
+    k<<<(n + 63) / 64, 64>>>(x, y, n);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "at", "n", "shapes"),
+    [
+        # What the program allocates, though the kernel reaches less of it.
+        ("n * n * sizeof(float)", "i", 1024, ["", ""]),
+        # Too much for a draft: smaller sizes.
+        ("(size_t)n * n * n * n * n * sizeof(float)", "i", 8, ["", ""]),
+        # Too much whatever the sizes: as long as the kernel reaches.
+        ("n * (1 << 30)", "i", 8, ["n", ""]),
+        # Too little for the kernel: enlarged, and as long as the kernel reaches.
+        ("n * sizeof(float)", "4 * i + 3", 1024, ["4 * n", ""]),
+    ],
+)
+def test_arrays_are_the_programs_where_that_can_be(tmp_path, bytes_, at, n, shapes):
+    found, stopped = fitted(tmp_path, ALLOCATED.replace("BYTES", bytes_).replace("AT", at))
+    assert stopped is None
+    assert found.values["n"] == n
+    assert [a.shape for a in found.arguments if a.is_array] == shapes
+
+
+def test_a_launch_that_is_too_large_is_tried_with_smaller_sizes(tmp_path):
+    source = """
+__global__ void k(double *x, int boxes) { x[blockIdx.x * 256 + threadIdx.x] = 1; }
+int main() { int n = 4096 * 4096, boxes = n / 64; k<<<n, 256>>>(x, boxes); }
+"""
+    found, stopped = fitted(tmp_path, source)
+    assert stopped is None
+    assert found.launch.problem == (512 * 256,)

@@ -61,12 +61,8 @@ def fitted_draft(
     def read(drafted: DraftedKernel) -> Case:
         return case_from(tomllib.loads(draft_text(drafted, source)), file)
 
-    def with_fewer(tried: DraftedKernel) -> DraftedKernel | None:
-        """Smaller sizes, with which less shared memory may do."""
-        fewer = _with_fewer(tried)
-        return fewer and replace(fewer, shared_bytes=drafted.shared_bytes)
-
     try:
+        drafted = _small_enough(drafted)
         drafted = typed_draft(drafted, read(drafted))
         kernel = compile_case(read(drafted))
         better: DraftedKernel | None = drafted
@@ -74,24 +70,39 @@ def fitted_draft(
             if better is None:
                 break
             progress("running with guessed inputs", run, MOST_RUNS)
-            while better.elements > MOST_ELEMENTS and (fewer := with_fewer(better)):
-                better = fewer
+            better = _small_enough(better)
             tried, case = better, named_case(read(better))
             try:
                 _run(kernel, case)
                 own = tried.shared_bytes == drafted.shared_bytes != SHARED_BYTES
                 return _trimmed(tried, kernel, case, keep_shared=own), None
             except _TooLongError:
-                better = with_fewer(tried)
+                better = _with_fewer(tried)
                 if better is None:
                     return tried, None
             except ExecutionError as error:
                 stopped = error
                 better = _enlarged(tried, case, error.too_small) if error.too_small else None
-                better = better or with_fewer(tried)
+                better = better or _with_fewer(tried)
         return drafted, stopped
     except PlacewiseError as error:
         return drafted, error
+
+
+def _small_enough(drafted: DraftedKernel) -> DraftedKernel:
+    """``drafted`` with sizes that leave no array, and no launch, larger than needs be; as it is
+    where it has none. Arrays that are too large even so are as long as without the program."""
+    while drafted.elements > MOST_ELEMENTS or drafted.largest_bytes > LARGEST_BYTES:
+        fewer = _with_fewer(drafted)
+        if fewer is None:
+            break
+        drafted = fewer
+    lengths = drafted.launch.lengths
+    kept = {n: one for n, one in lengths.items() if one.bytes <= LARGEST_BYTES}
+    if len(kept) == len(lengths):
+        return drafted
+    first = replace(drafted.launch, lengths=kept)
+    return replace(drafted, launches=(first, *drafted.launches[1:]))
 
 
 def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> None:
@@ -114,19 +125,21 @@ def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> N
 def _trimmed(
     drafted: DraftedKernel, kernel: Kernel, case: Case, *, keep_shared: bool
 ) -> DraftedKernel:
-    """``drafted`` with arrays that end where the kernel's accesses end: which memories can hold an
-    array depends on its size. So does dynamic shared memory, on which depends how many blocks an SM
-    holds, unless ``keep_shared``. Unchanged where the traced run takes too long or fails."""
+    """``drafted`` with arrays that end where the kernel's accesses end, unless the program tells
+    where: which memories can hold an array depends on its size. So does dynamic shared memory, on
+    which depends how many blocks an SM holds, unless ``keep_shared``. Unchanged where the traced
+    run takes too long or fails."""
     ends = AccessEnds()
     try:
         _run(kernel, case, ends)
     except (_TooLongError, PlacewiseError):
         return drafted
     arrays = {a.name: a.data for a in case.inputs.arrays}
+    told = drafted.lengths
 
     def trimmed(argument: DraftedArgument) -> DraftedArgument:
         data, end = arrays.get(argument.name), ends.bytes.get(argument.name, 0)
-        if data is None or not end:
+        if data is None or not end or (argument.name in told and argument.times == 1):
             return argument
         elements = -(-end * data.shape[0] // data.nbytes)
         return replace(argument, shape=_as_product(elements, drafted.values))

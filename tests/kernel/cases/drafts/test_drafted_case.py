@@ -313,3 +313,14 @@ def test_blocks_and_grids_may_be_written_in_many_ways(host):
     assert kernel.block == (32, 8)
     assert kernel.launch.grid == ("n / 32", "m / 8")
     assert kernel.values == {"n": 1024, "m": 64}
+
+
+def test_what_a_program_prints_defines_nothing():
+    source = """
+__global__ void k(float *x, int n) {}
+int main(int c, char **v) {
+    int n = 3 * 128; char quote = '"'; puts("n = 7, // and \\" n = 8");
+    k<<<n / 128, 128>>>(x, n);
+}
+"""
+    assert drafted_kernels(source)[0].values == {"n": 384}

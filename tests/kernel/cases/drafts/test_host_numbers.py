@@ -94,6 +94,13 @@ def test_a_function_that_is_never_called_has_unknown_parameters():
     assert HostNumbers(HostText(host)).number("n", host.index("LAUNCH2")) is None
 
 
+def test_what_the_program_reads_is_a_number_like_others():
+    host = "int main(int argc, char **argv) { int n = atoi(argv[1]) * 1024 + 1; LAUNCH }"
+    at = host.index("LAUNCH")
+    assert HostNumbers(HostText(host), read=3).number("n", at) == 3 * 1024 + 1
+    assert HostNumbers(HostText(host)).number("n", at) is None
+
+
 def test_definitions_that_are_numbers_are_bounded():
     few = HostNumbers(HostText(HOST), most=64)
     assert few.number("side", AT) == 32

@@ -11,6 +11,9 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
+from placewise.kernel.cases.array_sources import stored_type
 from placewise.kernel.cases.drafts.drafted_launch import (
     DraftedLaunch,
     block_of,
@@ -36,7 +39,9 @@ _KERNEL = re.compile(
     r"(?:__launch_bounds__\s*\([^)]{0,99}\)\s*)?(?P<name>\w+)\s*\((?P<parameters>[^)]{0,9999}+)\)"
     r"(?!\s*;)"
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
+_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?P<text>\"(?:[^\"\\\n]|\\.){0,999}\"|'(?:[^'\\\n]|\\.)')", re.S
+)
 _QUALIFIERS = re.compile(
     r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict|__grid_constant__)\b"
 )
@@ -73,6 +78,14 @@ class DraftedArgument:
     """An array's number of elements, as a formula of the sizes, where it is known better."""
     given: float | None = None
     """Value that the source passes for a number that is no size."""
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element, as C lays out a struct's members."""
+        if self.members:
+            kinds = [(m.name, stored_type(m.dtype), m.count or 1) for m in self.members]
+            return np.dtype(kinds, align=True).itemsize
+        return stored_type(self.dtype).itemsize * self.width
 
     @property
     def is_whole(self) -> bool:
@@ -151,6 +164,21 @@ class DraftedKernel:
         return {a.name: self.launch.sizes.get(a.name, self.launch.usual) for a in self.sizes}
 
     @property
+    def lengths(self) -> dict[str, str]:
+        """Elements of the arrays whose bytes the source tells, as formulas of the sizes."""
+        told = self.launch.lengths
+        return {
+            argument.name: told[number].elements(argument.element_bytes)
+            for number, argument in enumerate(self.arguments)
+            if argument.is_array and number in told
+        }
+
+    @property
+    def largest_bytes(self) -> int:
+        """Bytes of the largest array whose bytes the source tells; 0 where it tells none."""
+        return max((length.bytes for length in self.launch.lengths.values()), default=0)
+
+    @property
     def elements(self) -> int:
         """Number of elements to start from for each array."""
         return max(math.prod(self.launch.problem), ELEMENTS)
@@ -158,7 +186,8 @@ class DraftedKernel:
 
 def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
     """The kernels that ``source``, a text in CUDA C++, seems to have, in its order."""
-    text = _COMMENT.sub(" ", source)
+    # Texts that a program prints tell nothing: "n = %d" is no definition of n.
+    text = _COMMENT.sub(lambda match: '""' if match["text"] else " ", source)
     found = list(_KERNEL.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
     types, host = drafted_types(text), HostText(text)
@@ -237,9 +266,10 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
     sizes = drafted.values
     one_size = len(sizes) == 1 and launch.problem == tuple(sizes.values()) and not launch.grid
     elements = "elements" if "elements" not in sizes else "array_elements"
+    lengths = drafted.lengths
     if one_size:
         elements = next(iter(sizes))
-    elif any(a.is_array and not a.shape for a in drafted.arguments):
+    elif any(a.is_array and not a.shape and a.name not in lengths for a in drafted.arguments):
         sizes[elements] = drafted.elements
     if launch.grid:
         extent = f"grid = {json.dumps(launch.grid)}    # guess: blocks, as the source launches them"
@@ -266,7 +296,8 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
         # Keys of the file itself come before its first table.
         lines.insert(lines.index(""), "arguments = []")
     for number, argument in enumerate(drafted.arguments, 1):
-        lines += ["", "[[arguments]]", *_argument_lines(argument, elements, number)]
+        length = lengths.get(argument.name, elements)
+        lines += ["", "[[arguments]]", *_argument_lines(argument, length, number)]
     return "\n".join(lines) + "\n"
 
 
@@ -274,7 +305,8 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     if argument.shape:
         elements = argument.shape
     elif argument.times > 1:
-        elements = f"{elements} * {argument.times}"
+        bracketed = elements if re.fullmatch(r"[\w* ]+", elements) else f"({elements})"
+        elements = f"{bracketed} * {argument.times}"
     if argument.members and not argument.is_array:
         return [
             f'name = "{argument.name}"    # guess: a struct of type {argument.unknown}',

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from placewise.kernel.cases.drafts.drafted_lengths import Allocations, DraftedLength
 from placewise.kernel.cases.drafts.host_numbers import HostNumbers
 from placewise.kernel.cases.drafts.host_text import apart
 
@@ -62,6 +63,8 @@ class DraftedLaunch:
     """Threads in all, along each dimension."""
     grid: tuple[str, ...] = ()
     """Blocks along each dimension, as formulas of the sizes, where the source tells them."""
+    lengths: Mapping[int, DraftedLength] = field(default_factory=dict)
+    """How long the arrays are, by the argument's position from 0, where the source tells it."""
 
 
 def launch_of(text: str, kernel: str) -> SourceLaunch:
@@ -196,11 +199,25 @@ def _launch(
         numbers, launch.configuration[0] if launch.configuration else "", launch.at
     )
     grid = [_blocks(numbers, extent, at, passed) for extent in extents[:3]]
+    lengths = _lengths(numbers, launch, passed)
     known = [one for one in grid if one is not None]
     if not known or len(known) < len(extents):
-        return DraftedLaunch(values, usual, problem)
+        return DraftedLaunch(values, usual, problem, lengths=lengths)
     threads = _products([count for _, count in known], block)
-    return DraftedLaunch(values, usual, threads, tuple(text for text, _ in known))
+    return DraftedLaunch(values, usual, threads, tuple(text for text, _ in known), lengths)
+
+
+def _lengths(
+    numbers: HostNumbers, launch: SourceLaunch, sizes: Mapping[str, str]
+) -> dict[int, DraftedLength]:
+    """How long the arrays are that ``launch`` passes."""
+    allocations = Allocations(numbers)
+    known = allocations.known_by(sizes, launch.at)
+    found = {
+        number: allocations.length_of(argument, launch.at, known)
+        for number, argument in enumerate(launch.arguments)
+    }
+    return {number: length for number, length in found.items() if length is not None}
 
 
 def _blocks(

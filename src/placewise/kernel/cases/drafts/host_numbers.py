@@ -34,19 +34,22 @@ _WHOLE = (
 )
 _WHOLE_CAST = re.compile(rf"\bstatic_cast\s*<\s*{_WHOLE}\s*>|\(\s*{_WHOLE}\s*\)(?=\s*[\w(])")
 _UNKNOWN_CAST = re.compile(r"(?<![\w)>])\(\s*[A-Za-z_]\w*\s*\)(?=\s*[\w(])")
-"""A cast to a type that only a compiler knows, mostly a template's: of sizes, so that it is whole."""
+"""A cast to a type that only a compiler knows: a template's type of sizes, so that it is whole."""
 _FLOAT_CAST = re.compile(
     r"\bstatic_cast\s*<\s*(?:float|double)\s*>|\(\s*(?:float|double)\s*\)(?=\s*[\w(])"
 )
 _SIZE_OF = re.compile(r"\bsizeof\s*\(\s*(\w+(?:\s+\w+)?)\s*\)")
+UNKNOWN_BYTES = 4
+"""What ``sizeof`` of a type that is not known counts as: the bytes of most numbers."""
 _SUFFIX = re.compile(r"(?<![\w.])(\d[\d.]*(?:[eE]\d+)?)[uUlLfF]{1,3}\b")
 _CHOICE = re.compile(r"(?P<asked>[^?]*\bargc\b[^?]*)\?(?P<given>[^:?]+):(?P<otherwise>[^:?]+)")
 _CEILING = re.compile(
     r"(?!\w*(?:down|floor))(?:[ics]div|div_?(?:up|ceil|round)|ceil_?div)\w*", re.I
 )
 """Functions of two numbers that divide them and round up: ``ceil_div``, ``divUp``, ``cdiv``."""
-_READ = re.compile(r"(?:std::)?(?:ato(?:i|l|ll|f)|strto\w+|sto(?:i|l|ul|ll|ull|f|d))\s*\(")
+_READER = re.compile(r"ato(?:i|l|ll|f)|strto\w+|sto(?:i|l|ul|ll|ull|f|d)")
 """Functions that make a number of a program's argument."""
+_READ = re.compile(rf"(?:std::)?(?:{_READER.pattern})\s*\(")
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class HostNumbers:
                 return None if value is None else _unary(op, value)
             case ast.BinOp(left=left, op=op, right=right):
                 return _binary(op, self._value(left, at, depth), self._value(right, at, depth))
+            case ast.Call(func=ast.Name(id=function)) if _READER.fullmatch(function):
+                return self.read
             case ast.Call(func=ast.Name(id=function), args=arguments):
                 values = [self._value(argument, at, depth) for argument in arguments]
                 return _called(function, [v for v in values if v is not None], len(values))
@@ -184,10 +189,10 @@ def _whole(value: float | None) -> int | None:
 
 
 def _size_of(match: re.Match[str]) -> str:
-    """Bytes of a type, as text; of types that are not known, those of most."""
+    """Bytes of a type, as text."""
     vector = VECTOR.fullmatch(match[1])
     kind, lanes = (vector[1], int(vector[2])) if vector else (match[1], 1)
-    return str(np.dtype(DTYPES.get(kind, "float32")).itemsize * lanes)
+    return str(np.dtype(DTYPES[kind]).itemsize * lanes if kind in DTYPES else UNKNOWN_BYTES)
 
 
 def _unary(op: ast.unaryop, value: float) -> float | None:

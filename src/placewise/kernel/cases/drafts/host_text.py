@@ -38,7 +38,7 @@ class HostText:
     def definition(self, name: str, at: int) -> tuple[str, int] | None:
         """The expression that ``name`` is defined by where it is used at the offset ``at``, and the
         expression's own offset; None where there is none."""
-        return self._passed(name, at) or self._assigned(name, at)
+        return self.passed(name, at) or self._assigned(name, at)
 
     def extents(self, name: str, at: int) -> tuple[tuple[str, ...], int] | None:
         """What the ``dim3`` of that name is made of, as expressions, and where: ``dim3 name(a, b)``
@@ -54,7 +54,7 @@ class HostText:
         parts = apart(inside[1]) if inside else []
         return tuple(part.strip() for part in parts), assigned[1]
 
-    def _passed(self, name: str, at: int) -> tuple[str, int] | None:
+    def passed(self, name: str, at: int) -> tuple[str, int] | None:
         """What the function around ``at`` is called with for its parameter ``name``."""
         around = bisect.bisect_left(self._function_starts, at) - 1
         if around < 0:
