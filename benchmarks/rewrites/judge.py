@@ -25,6 +25,7 @@ from placewise.kernel.launch import Argument, TextureArgument
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine, load_machine
 from placewise.rewriter import Rewritten, rewrite
+from placewise.rewriter.padding import pad, paddable
 from placewise.rewriter.undone import undo
 from placewise.space import Placement
 
@@ -122,10 +123,12 @@ def original(program: Program) -> Original | str:
 
 def placements(known: Original) -> Iterator[Placement]:
     """Each array alone in each legal space, some of them together, tiles by chunks of a loop, alone
-    and beside moves of other arrays, and the program's own shared arrays in global memory."""
+    and beside moves of other arrays, and the program's own shared arrays padded or in global
+    memory."""
     legality = known.prepared.legality
     for array in known.prepared.view.shared:
         yield Placement(((array, "global"),))
+        yield Placement((), padded=(array,))
     present = legality.present
     for array in legality.arrays:
         for space in legality.spaces(array):
@@ -188,7 +191,10 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
         return Failure(kind, f"{prepared.machine.name}: {detail}", text)
 
     try:
-        if placement.arrays[0] in prepared.view.shared:
+        if placement.padded:
+            what = paddable(prepared.case, prepared.view, *placement.padded)
+            written = pad(prepared.case, prepared.view, what)
+        elif placement.arrays[0] in prepared.view.shared:
             written = undo(prepared.case, prepared.view, *placement.spaces[0])
         else:
             written = rewrite(prepared.case, placement, prepared.machine, prepared.view)

@@ -11,9 +11,11 @@ from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.view import analyse_source
-from placewise.kernel.view.staging.own_elements import own_elements
+from placewise.kernel.view.staging.own_elements import OwnElements, own_elements
+from placewise.kernel.view.staging.own_rows import OwnRows
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
+from placewise.rewriter.padding import pad, paddable
 from placewise.rewriter.spread_elements import spread_elements
 
 SCAN = """
@@ -177,3 +179,15 @@ def test_an_array_of_one_row_of_banks_is_refused():
     case = scan(SCAN.replace("[256]", "[32]"), n=32)
     with pytest.raises(UnsupportedError, match="no more than 32 elements"):
         spread(case)
+
+
+def test_arrays_of_any_dimension_are_padded_in_their_way():
+    case = scan(
+        SCAN.replace(DECLARED, DECLARED + " __shared__ int grid[4][64]; grid[0][n & 63] = 0;")
+    )
+    view = analyse_source(case)
+    assert isinstance(paddable(case, view, "temp"), OwnElements)
+    assert isinstance(paddable(case, view, "grid"), OwnRows)
+    assert "grid[4][64 + 1]" in pad(case, view, paddable(case, view, "grid")).case.source
+    with pytest.raises(UnsupportedError, match=r"'other' of its own"):
+        paddable(case, view, "other")

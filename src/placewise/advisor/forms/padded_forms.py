@@ -11,12 +11,9 @@ from placewise.advisor.forms.undone_forms import own_form
 from placewise.advisor.prepare import Prepared
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Language
-from placewise.kernel.view.staging.own_elements import own_elements
-from placewise.kernel.view.staging.own_rows import own_rows
 from placewise.progress import Progress
-from placewise.rewriter.padded_rows import pad_rows
+from placewise.rewriter.padding import pad, paddable
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.spread_elements import spread_elements
 
 _STEP = "padding shared memory"
 
@@ -49,9 +46,6 @@ def _padded(prepared: Prepared, name: str, lines: set[int]) -> Rewritten | None:
     cannot be."""
     case, view = prepared.case, prepared.view
     with contextlib.suppress(PlacewiseError):
-        rows = own_rows(case, view, name)
-        return pad_rows(case, view, rows) if rows.accesses & lines else None
-    with contextlib.suppress(PlacewiseError):
-        own = own_elements(case, name)
-        return spread_elements(case, view, own) if own.accesses & lines else None
+        what = paddable(case, view, name)
+        return pad(case, view, what) if what.accesses & lines else None
     return None
