@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from placewise import advise, make_case
+from placewise import Placement, advise, make_case, rewrite
+from placewise.advisor.forms.agnostic import write_placement
+from placewise.errors import CaseError
 
 SOURCE = """
 __global__ void transpose(const float *in, float *out, int n) {
@@ -72,3 +74,37 @@ def test_elements_of_a_scan_are_spread():
     assert best.placement.padded == ("temp",)
     assert best.rewritten.case.launch.shared_bytes == 4096 + 128
     assert best.verification.identical
+
+
+def test_a_shared_array_is_padded_where_the_user_asks_for_it():
+    found = write_placement(transpose(n=64), "A100", {"tile": "padded"})
+    assert "float tile[32][32 + 1];" in found.rewritten.case.source
+    assert found.verification.identical
+
+
+@pytest.mark.parametrize(
+    ("moves", "reason"),
+    [
+        ({"in": "padded"}, "A100 has no space 'padded'"),
+        ({"tile": "constant"}, "go back to global, or be padded, nowhere else"),
+        ({"tile": "padded", "in": "readonly"}, "it moves alone"),
+        ({"other": "padded"}, "no space 'padded'"),
+    ],
+)
+def test_what_cannot_be_padded_is_an_error(moves, reason):
+    with pytest.raises(CaseError, match=reason):
+        write_placement(transpose(n=64), "A100", moves)
+
+
+@pytest.mark.parametrize(
+    "placement",
+    [
+        {"tile": "padded"},
+        Placement((("in", "global"), ("out", "global"), ("tile", "shared")), padded=("tile",)),
+    ],
+)
+def test_a_recommended_padding_can_be_written_again(placement):
+    found = rewrite(transpose(n=64), placement, "A100")
+    assert "float tile[32][32 + 1];" in found.case.source
+    with pytest.raises(CaseError, match="padded alone"):
+        rewrite(transpose(n=64), {"tile": "padded", "in": "readonly"}, "A100")

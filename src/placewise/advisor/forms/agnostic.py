@@ -30,9 +30,12 @@ from placewise.progress import Progress, silent
 from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.agnostic import AgnosticForm, write_agnostic
 from placewise.rewriter.agnostic.form import WantedVersion
+from placewise.rewriter.padding import pad, paddable
 from placewise.rewriter.undone import undo
 from placewise.space import Placement
 
+PADDED = "padded"
+"""What a shared array of the source itself is moved to where it stays and is padded."""
 VERSIONS = 5
 """Coarse-grained versions at most, as Chen et al. 2017 (section 4) suggest."""
 WORTH_A_VERSION = 0.97
@@ -122,6 +125,8 @@ def write_placement(
     """Write ``case``'s kernel with arrays moved, such as ``{"x": "texture"}``, and prove it.
 
     Of a kernel without CUDA C++ source the loads are written, in its PTX.
+    A shared array of the source itself may go to global memory, or be "padded": in longer rows or
+    with an element left out after every 32, so that fewer lanes meet in the same bank.
     ``chunk`` asks for shared tiles of so many iterations of a loop at a time; with ``buffers`` 2,
     each array has two of them, one of which is fetched while the block computes with the other.
     Raises CaseError for an unknown array or space and for a placement that is not legal on
@@ -129,12 +134,13 @@ def write_placement(
     does not compute the same bits on the case's inputs.
     """
     known = load_machine(machine)
-    check_spaces(moves, known)
+    check_spaces({array: to for array, to in moves.items() if to != PADDED}, known)
     apart = with_members_apart(_with_compiler(load_case(case), nvrtc))
     moves = {named_apart(apart, array): space for array, space in moves.items()}
     prepared = prepare(apart, known, progress)
-    rewritten = _undone(prepared, moves)
+    rewritten = _own(prepared, moves)
     if rewritten is None:
+        check_spaces(moves, known)
         placement = replace(_legal(prepared, moves, chunk), buffers=buffers)
         progress("rewriting and verifying", 0, 0)
         if prepared.case.language is Language.CUDA:
@@ -204,10 +210,10 @@ def _with_compiler(case: Case, nvrtc: str | None) -> Case:
     return case if nvrtc is None else replace(case, options=replace(case.options, nvrtc=nvrtc))
 
 
-def _undone(prepared: Prepared, moves: Mapping[str, str]) -> Rewritten | None:
-    """A constant or shared array of the source itself in global memory, where ``moves`` names one
-    that the kernel's arguments do not have. Raises CaseError for another space, or for a second
-    move."""
+def _own(prepared: Prepared, moves: Mapping[str, str]) -> Rewritten | None:
+    """A constant or shared array of the source itself in global memory, or a shared one padded,
+    where ``moves`` names one that the kernel's arguments do not have. Raises CaseError for another
+    space, or for a second move."""
     own = {one.name for one in prepared.view.constants} | set(prepared.view.shared)
     own -= {use.name for use in prepared.view.arrays}
     named = [array for array in moves if array in own]
@@ -215,14 +221,21 @@ def _undone(prepared: Prepared, moves: Mapping[str, str]) -> Rewritten | None:
         return None
     place = f"--place {named[0]}={moves[named[0]]}"
     to = global_space(prepared.machine)
-    if moves[named[0]] != to:
+    shared = named[0] in prepared.view.shared
+    if moves[named[0]] != to and not (shared and moves[named[0]] == PADDED):
         raise CaseError(
-            f"the source declares it itself; it can go back to {to}, nowhere else", where=place
+            f"the source declares it itself; it can go back to {to}"
+            + (f", or be {PADDED}," if shared else ",")
+            + " nowhere else",
+            where=place,
         )
     if len(moves) > 1:
         raise CaseError(
             "it moves alone: the other arrays can follow in the source that is written", where=place
         )
+    if moves[named[0]] == PADDED:
+        what = paddable(prepared.case, prepared.view, named[0])
+        return pad(prepared.case, prepared.view, what)
     return undo(prepared.case, prepared.view, named[0], to)
 
 

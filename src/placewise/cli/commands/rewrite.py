@@ -39,7 +39,11 @@ def rewrite(
     ],
     place: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARRAY=SPACE", help="Move an array: x=texture. May be given again."),
+        typer.Option(
+            metavar="ARRAY=SPACE",
+            help="Move an array: x=texture; of a shared array of the kernel itself also "
+            "tile=global or tile=padded. May be given again.",
+        ),
     ] = None,
     chunk: Annotated[
         int | None,
