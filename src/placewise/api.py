@@ -15,8 +15,8 @@ from pathlib import Path
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
-from placewise.advisor.forms.agnostic import PADDED
 from placewise.advisor.forms.agnostic import write_placement as write_proven
+from placewise.advisor.forms.own_arrays import PADDED, own_spaces, write_own
 from placewise.advisor.forms.verify import verify as compare_with
 from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.calibrate import Calibration, calibrate
@@ -28,7 +28,6 @@ from placewise.advisor.predictions.predicted_time import (
     predict_times,
 )
 from placewise.cases import load_case
-from placewise.errors import CaseError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor import execute as execute_launch
 from placewise.executor.check import Checker
@@ -41,7 +40,6 @@ from placewise.machine import Machine, load_machine
 from placewise.report.findings.lint_report import LintReport
 from placewise.rewriter import Rewritten
 from placewise.rewriter import rewrite as write_placement
-from placewise.rewriter.padding import pad, paddable
 from placewise.space import Placement
 
 __all__ = [
@@ -115,9 +113,10 @@ def rewrite(
     """Write ``case``'s kernel with arrays elsewhere, such as ``{"x": "texture"}``.
 
     ``placement`` maps arrays to names of the machine's memory spaces; other arrays stay where they
-    are. ``"padded"`` leaves a shared array of the source where it is, in longer rows or with an
-    element left out after every 32, so that fewer lanes meet in the same bank. The result holds the
-    new source, its launch and inputs, and the host code that it needs.
+    are. Arrays that the source declares itself move alone: constant and shared ones to global
+    memory, arrays of each thread to shared memory. ``"padded"`` leaves a shared array where it is,
+    in longer rows or with an element left out after every 32, so that fewer lanes meet in the same
+    bank. The result holds the new source, its launch and inputs, and the host code that it needs.
     PTX and Numba kernels are run first, to see which load reads which array; their new source is
     PTX, in which loads alone change. Raises UnsupportedError, naming array and reason, where the
     source cannot be written so, CaseError for arrays and spaces that there are not, or that do not
@@ -128,19 +127,17 @@ def rewrite(
     if case.language is not Language.CUDA:
         return write_proven(case, machine, dict(chosen.spaces)).rewritten
     read = read_case(case)
-    padded = (*chosen.padded, *(array for array, to in chosen if to == PADDED))
-    spaces = {array: machine.space(to) for array, to in chosen if to != PADDED}
-    if not padded:
-        return write_placement(read.case, chosen, machine, read.view)
-    moved = [
-        u.name for u in read.view.arrays if u.name in spaces and u.present != spaces[u.name].way
-    ]
-    if len(padded) > 1 or moved:
-        raise CaseError(
-            "it is padded alone: other arrays can follow in the source that is written",
-            where=f"placement: {padded[0]}",
-        )
-    return pad(read.case, read.view, paddable(read.case, read.view, padded[0]))
+    present = {use.name: use.present for use in read.view.arrays}
+    own = own_spaces(read.case, read.view, machine)
+    given = replace(chosen, spaces=tuple(one for one in chosen if one != (one[0], own.get(one[0]))))
+    moves = {
+        array: to
+        for array, to in given
+        if to == PADDED or machine.space(to).way is not present.get(array)
+    }
+    moves |= dict.fromkeys(chosen.padded, PADDED)
+    written = write_own(read.case, read.view, machine, moves)
+    return written or write_placement(read.case, given, machine, read.view)
 
 
 def verify(rewritten: Rewritten, case: Case | str | Path) -> Verification:

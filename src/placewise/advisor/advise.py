@@ -43,6 +43,7 @@ from placewise.advisor.finalists import (
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.at_once import meanwhile
 from placewise.advisor.forms.chunked_tiles import fastest_chunked, first_chunked
+from placewise.advisor.forms.local_forms import with_shared_locals
 from placewise.advisor.forms.padded_forms import padded_forms
 from placewise.advisor.forms.prove import prove
 from placewise.advisor.forms.timing import Timed, corrections_of, ratio_of_times, time_form
@@ -161,7 +162,8 @@ def advise(
         chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
         if undo and finalists:
             present, undone = with_undone(prepared, present, progress)
-            own = undone + padded_forms(prepared, present, progress)
+            present, shared = with_shared_locals(prepared, present, progress)
+            own = undone + shared + padded_forms(prepared, present, progress)
             chosen += range(len(options), len(options) + len(own))
             options += own
         best = recommended([options[at] for at in chosen], present, machine, demand)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from placewise.kernel.launch import Dim3
 from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
 from placewise.kernel.view.elements import is_number, is_unsigned
 from placewise.kernel.view.tiles.tile import whole_numbers
@@ -66,22 +67,31 @@ def tile_names(draft: Draft) -> TileNames:
     """New identifiers for tiles. It also declares the thread's number at the start of the body, and
     checks that the block has the shape that tiles are made for."""
     names = TileNames(*(draft.unique(n) for n in ("tile_thread", "t", "tile_row", "tile_column")))
-    x, y, z = draft.case.launch.block
-    if (y, z) == (1, 1):
-        thread = "threadIdx.x"
-    elif z == 1:
-        thread = f"threadIdx.x + {x} * threadIdx.y"
-    else:
-        thread = f"threadIdx.x + {x} * (threadIdx.y + {y} * threadIdx.z)"
     start = draft.view.signature_start
     for parameter in template_parameters(draft.text.text, draft.case.kernel, start):
         if not parameter.is_type:
             told = f'"tiles are made for {parameter.name} = {parameter.argument}"'
             holds = f"{parameter.name} == ({parameter.argument})"
             draft.entry.append(f"static_assert({holds}, {told});")
-    draft.entry.append(f"const int {names.thread} = {thread};")
-    draft.checks.update({f"blockDim.{a}": n for a, n in zip("xyz", (x, y, z), strict=True)})
+    draft.entry.append(f"const int {names.thread} = {thread_text(draft.case.launch.block)};")
+    check_block(draft)
     return names
+
+
+def thread_text(block: Dim3) -> str:
+    """A thread's number in a block of this shape, as an expression."""
+    x, y, z = block
+    if (y, z) == (1, 1):
+        return "threadIdx.x"
+    if z == 1:
+        return f"threadIdx.x + {x} * threadIdx.y"
+    return f"threadIdx.x + {x} * (threadIdx.y + {y} * threadIdx.z)"
+
+
+def check_block(draft: Draft) -> None:
+    """Make the kernel check that its blocks have the shape that the case's launch has."""
+    block = draft.case.launch.block
+    draft.checks.update({f"blockDim.{a}": n for a, n in zip("xyz", block, strict=True)})
 
 
 def _may_be_used(source: str, name: str) -> bool:

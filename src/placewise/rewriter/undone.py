@@ -63,6 +63,7 @@ def finished(draft: Draft, case: Case, placement: Placement) -> Rewritten:
         case=with_structs(replace(case, source=source, inputs=inputs), case),
         host=back_in_structs("\n".join(draft.host) + "\n", case),
         edits=tuple(back_in_structs(one, case) for one in draft.edits),
+        checks=tuple(draft.checks.items()),
     )
 
 

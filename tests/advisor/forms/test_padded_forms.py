@@ -106,5 +106,5 @@ def test_what_cannot_be_padded_is_an_error(moves, reason):
 def test_a_recommended_padding_can_be_written_again(placement):
     found = rewrite(transpose(n=64), placement, "A100")
     assert "float tile[32][32 + 1];" in found.case.source
-    with pytest.raises(CaseError, match="padded alone"):
+    with pytest.raises(CaseError, match="it moves alone"):
         rewrite(transpose(n=64), {"tile": "padded", "in": "readonly"}, "A100")

@@ -10,7 +10,7 @@ from placewise.advisor.advice import Verification
 from placewise.advisor.advise import advise
 from placewise.advisor.forms.agnostic_settings import covering_settings, settings_count
 from placewise.advisor.forms.carve_out import with_carve_out
-from placewise.advisor.forms.undone_forms import global_space
+from placewise.advisor.forms.own_arrays import PADDED, write_own
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import write_form
 from placewise.advisor.predictions.moved_counters import check_arrays, check_spaces
@@ -30,12 +30,8 @@ from placewise.progress import Progress, silent
 from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.agnostic import AgnosticForm, write_agnostic
 from placewise.rewriter.agnostic.form import WantedVersion
-from placewise.rewriter.padding import pad, paddable
-from placewise.rewriter.undone import undo
 from placewise.space import Placement
 
-PADDED = "padded"
-"""What a shared array of the source itself is moved to where it stays and is padded."""
 VERSIONS = 5
 """Coarse-grained versions at most, as Chen et al. 2017 (section 4) suggest."""
 WORTH_A_VERSION = 0.97
@@ -125,8 +121,8 @@ def write_placement(
     """Write ``case``'s kernel with arrays moved, such as ``{"x": "texture"}``, and prove it.
 
     Of a kernel without CUDA C++ source the loads are written, in its PTX.
-    A shared array of the source itself may go to global memory, or be "padded": in longer rows or
-    with an element left out after every 32, so that fewer lanes meet in the same bank.
+    Arrays that the source declares itself move alone: see
+    :func:`placewise.advisor.forms.own_arrays.write_own`.
     ``chunk`` asks for shared tiles of so many iterations of a loop at a time; with ``buffers`` 2,
     each array has two of them, one of which is fetched while the block computes with the other.
     Raises CaseError for an unknown array or space and for a placement that is not legal on
@@ -138,7 +134,7 @@ def write_placement(
     apart = with_members_apart(_with_compiler(load_case(case), nvrtc))
     moves = {named_apart(apart, array): space for array, space in moves.items()}
     prepared = prepare(apart, known, progress)
-    rewritten = _own(prepared, moves)
+    rewritten = write_own(prepared.case, prepared.view, known, moves)
     if rewritten is None:
         check_spaces(moves, known)
         placement = replace(_legal(prepared, moves, chunk), buffers=buffers)
@@ -208,35 +204,6 @@ def write_agnostic_kernel(
 
 def _with_compiler(case: Case, nvrtc: str | None) -> Case:
     return case if nvrtc is None else replace(case, options=replace(case.options, nvrtc=nvrtc))
-
-
-def _own(prepared: Prepared, moves: Mapping[str, str]) -> Rewritten | None:
-    """A constant or shared array of the source itself in global memory, or a shared one padded,
-    where ``moves`` names one that the kernel's arguments do not have. Raises CaseError for another
-    space, or for a second move."""
-    own = {one.name for one in prepared.view.constants} | set(prepared.view.shared)
-    own -= {use.name for use in prepared.view.arrays}
-    named = [array for array in moves if array in own]
-    if not named:
-        return None
-    place = f"--place {named[0]}={moves[named[0]]}"
-    to = global_space(prepared.machine)
-    shared = named[0] in prepared.view.shared
-    if moves[named[0]] != to and not (shared and moves[named[0]] == PADDED):
-        raise CaseError(
-            f"the source declares it itself; it can go back to {to}"
-            + (f", or be {PADDED}," if shared else ",")
-            + " nowhere else",
-            where=place,
-        )
-    if len(moves) > 1:
-        raise CaseError(
-            "it moves alone: the other arrays can follow in the source that is written", where=place
-        )
-    if moves[named[0]] == PADDED:
-        what = paddable(prepared.case, prepared.view, named[0])
-        return pad(prepared.case, prepared.view, what)
-    return undo(prepared.case, prepared.view, named[0], to)
 
 
 def _legal(prepared: Prepared, moves: Mapping[str, str], chunk: int | None) -> Placement:

@@ -41,8 +41,8 @@ def rewrite(
         list[str] | None,
         typer.Option(
             metavar="ARRAY=SPACE",
-            help="Move an array: x=texture; of a shared array of the kernel itself also "
-            "tile=global or tile=padded. May be given again.",
+            help="Move an array: x=texture. Of the kernel's own arrays: tile=global or "
+            "tile=padded of a shared one, counts=shared of one of each thread. May be given again.",
         ),
     ] = None,
     chunk: Annotated[

@@ -15,14 +15,11 @@ from placewise.kernel.view.staging.uses import (
     NotACopyError as OtherUseError,
 )
 from placewise.kernel.view.staging.uses import (
-    element_at,
-    is_assigned,
-    is_read,
-    is_updated,
+    indexed_accesses,
 )
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
-from placewise.kernel.view.tree.places import balanced, bracketed
+from placewise.kernel.view.tree.places import balanced
 
 
 @dataclass(frozen=True)
@@ -65,30 +62,16 @@ def _elements(kernel: ParsedKernel, declared: Node) -> OwnElements:
     if kernel.errors:
         raise OtherUseError("the parser does not understand all of the file", declared)
     length = _length(kernel, declared)
-    indices, lines, sizes, names = set(), set(), set(), {declared.location}
-    for node in kernel.body.walk():
-        if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
-            continue
-        access = element_at(node, 1)
-        if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
-            raise OtherUseError("changed or passed on", node)
-        indices.add(_index(kernel.text, node, access))
-        lines.add(node.line)
-        sizes.add(access.size)
-        names.add(node.start)
-    for name, offset, line in kernel.identifiers:
-        if name == declared.name and offset not in names:
-            raise OtherUseError(f"another use of the name in line {line}", declared)
-    (element_bytes,) = sizes if len(sizes) == 1 else (0,)
+    accesses = indexed_accesses(kernel, declared)
     shape = static_shape(declared)
     return OwnElements(
         declared.name,
-        element_bytes,
+        accesses.element_bytes,
         shape[0] if shape else None,
         length,
-        tuple(sorted(indices)),
+        accesses.indices,
         declared.line,
-        frozenset(lines),
+        accesses.lines,
     )
 
 
@@ -108,12 +91,3 @@ def _length(kernel: ParsedKernel, declared: Node) -> tuple[int, int] | None:
     if own.count(b"[") != 1 or not own.endswith(b"]") or not balanced(own):
         raise OtherUseError("it is not declared as 'type name[length]'", declared)
     return declared.start + own.rindex(b"[") + 1, declared.end - 1
-
-
-def _index(text: bytes, name: Node, access: Node) -> tuple[int, int]:
-    """Byte range of the index of an access. Raises where it is not to be seen in the source."""
-    start, end = bracketed(access, text)
-    written = text[name.start : name.end].decode(errors="replace") == name.name
-    if not written or start >= end or not balanced(text[start:end]):
-        raise OtherUseError("used inside a macro", name)
-    return start, end

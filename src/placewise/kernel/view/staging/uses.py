@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from placewise.kernel.view.indices.values import BUILTINS
 from placewise.kernel.view.pointers import is_atomic
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import balanced, bracketed
 from placewise.kernel.view.written_out.pointer_roots import changes
 
 _BARRIER = "__syncthreads"
@@ -13,6 +16,17 @@ _EXITS = frozenset({"RETURN_STMT", "GOTO_STMT", "INDIRECT_GOTO_STMT", "ASM_STMT"
 _LEAVES_LOOP = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
 _WRAPPED = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+
+
+@dataclass(frozen=True)
+class IndexedAccesses:
+    """All accesses of an array of one dimension that the kernel declares."""
+
+    indices: tuple[tuple[int, int], ...]
+    """Byte range, in the source, of the index of each access."""
+    lines: frozenset[int]
+    element_bytes: int
+    """0 where it is not known."""
 
 
 class NotACopyError(Exception):
@@ -81,11 +95,43 @@ def is_updated(kernel: ParsedKernel, access: Node) -> bool:
     if above.kind != "UNARY_OPERATOR":
         return False
     if above.operator != "&":
-        return above.operator in ("++", "--")
+        return above.operator in ("++", "--", "p++", "p--")
     call = next((a for a in above.above() if a.kind == "CALL_EXPR"), None)
     if call is None or not is_atomic(kernel, call):
         return False
     return len(call.children) > 1 and call.children[1].bare() is above
+
+
+def indexed_accesses(kernel: ParsedKernel, declared: Node) -> IndexedAccesses:
+    """The accesses of an array, by which it may be laid out in another way. Raises NotACopyError
+    where an element is reached in another way than by its index, where an index is not seen in the
+    source, and where the name stands for something else, too, or in a branch that the preprocessor
+    left out."""
+    indices, lines, sizes, names = set(), set(), set(), {declared.location}
+    for node in kernel.body.walk():
+        if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
+            continue
+        access = element_at(node, 1)
+        if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
+            raise NotACopyError("changed or passed on", node)
+        indices.add(_index(kernel.text, node, access))
+        lines.add(node.line)
+        sizes.add(access.size)
+        names.add(node.start)
+    for name, offset, line in kernel.identifiers:
+        if name == declared.name and offset not in names:
+            raise NotACopyError(f"another use of the name in line {line}", declared)
+    (element_bytes,) = sizes if len(sizes) == 1 else (0,)
+    return IndexedAccesses(tuple(sorted(indices)), frozenset(lines), element_bytes)
+
+
+def _index(text: bytes, name: Node, access: Node) -> tuple[int, int]:
+    """Byte range of the index of an access. Raises where it is not to be seen in the source."""
+    start, end = bracketed(access, text)
+    written = text[name.start : name.end].decode(errors="replace") == name.name
+    if not written or start >= end or not balanced(text[start:end]):
+        raise NotACopyError("used inside a macro", name)
+    return start, end
 
 
 def element_at(name: Node, dimensions: int) -> Node:

@@ -1,0 +1,69 @@
+"""Moves of arrays that the kernel's source declares itself, as the user names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from placewise.advisor.forms.local_forms import LOCAL, shared_space
+from placewise.advisor.forms.undone_forms import global_space, own_arrays
+from placewise.errors import CaseError
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.source import SourceView
+from placewise.kernel.view.local_arrays import local_array, local_array_names
+from placewise.machine import Machine
+from placewise.rewriter import Rewritten
+from placewise.rewriter.padding import pad, paddable
+from placewise.rewriter.shared_locals import share_local
+from placewise.rewriter.undone import undo
+
+PADDED = "padded"
+"""What a shared array of the source itself is moved to where it stays and is padded."""
+
+
+def write_own(
+    case: Case, view: SourceView, machine: Machine, moves: Mapping[str, str]
+) -> Rewritten | None:
+    """A constant or shared array of the source itself in global memory, a shared one padded, or an
+    array of each thread's own in shared memory, where ``moves`` (space by array) names one that the
+    kernel's arguments do not have; None where it names none.
+
+    Raises CaseError for another space, or for a second move, UnsupportedError where the source
+    cannot be written so.
+    """
+    given = {use.name for use in view.arrays}
+    constants = {one.name for one in view.constants} - given
+    own = {*constants, *view.shared} - given
+    threads = _local_names(case) - own - given
+    named = [array for array in moves if array in own | threads]
+    if not named:
+        return None
+    (array, *_), place = named, f"--place {named[0]}={moves[named[0]]}"
+    to, everywhere, shared = moves[array], global_space(machine), shared_space(machine)
+    if array in threads:
+        can = {f"go to {shared}": shared}
+    elif array in constants:
+        can = {f"go back to {everywhere}": everywhere}
+    else:
+        can = {f"go back to {everywhere}": everywhere, f"be {PADDED}": PADDED}
+    if to not in can.values():
+        raise CaseError(
+            f"the source declares it itself; it can {', or '.join(can)}, nowhere else", where=place
+        )
+    if len(moves) > 1:
+        raise CaseError(
+            "it moves alone: the other arrays can follow in the source that is written", where=place
+        )
+    if array in threads:
+        return share_local(case, view, local_array(case, array), to)
+    if to == PADDED:
+        return pad(case, view, paddable(case, view, array))
+    return undo(case, view, array, to)
+
+
+def own_spaces(case: Case, view: SourceView, machine: Machine) -> dict[str, str]:
+    """Where the arrays are that the source declares itself."""
+    return dict.fromkeys(_local_names(case), LOCAL) | own_arrays(view, machine)
+
+
+def _local_names(case: Case) -> set[str]:
+    return set(local_array_names(case)) if case.language is Language.CUDA else set()

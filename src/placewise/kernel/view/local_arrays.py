@@ -1,0 +1,133 @@
+"""Arrays that each thread has for itself, in the kernel's body, and what to edit to move them.
+
+The compiler keeps such an array in local memory where its indices are not known when it compiles.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.view.staging.copies import static_shape
+from placewise.kernel.view.staging.uses import NotACopyError as OtherUseError
+from placewise.kernel.view.staging.uses import indexed_accesses
+from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.tree.node import Node, is_shared
+from placewise.kernel.view.tree.places import balanced
+
+_DECLARED = re.compile(rb"\s*(?P<type>[\w:<>, ]+?)\s*$")
+_ZEROS = re.compile(rb"\s*=?\s*\{\s*(0(\.0*)?[fFuUlL]*)?\s*\}\s*")
+"""An initialiser by which all elements are zero."""
+_OTHER_STORAGE = re.compile(
+    rb"\b(?:static|extern|const|constexpr|volatile|register|thread_local)\b"
+)
+
+
+@dataclass(frozen=True)
+class LocalArray:
+    """An array of each thread. Byte ranges are those of the source."""
+
+    name: str
+    element_bytes: int
+    """0 where it is not known."""
+    elements: int
+    start: int
+    """Where its declaration begins, with the type."""
+    length: tuple[int, int]
+    """Byte range of the expression that says how many elements it has."""
+    initialiser: tuple[int, int]
+    """Byte range behind the brackets that sets all elements to zero; empty where it is not set."""
+    end: int
+    """Where the statement that declares it ends, behind the semicolon."""
+    indices: tuple[tuple[int, int], ...]
+    """Byte range of the index of each access."""
+    line: int
+    accesses: frozenset[int]
+    """Lines that access the array."""
+
+
+def local_array_names(case: Case) -> tuple[str, ...]:
+    """Names of the arrays of numbers of elements that are known, which each thread has for itself,
+    as the kernel's body declares them."""
+    return tuple(dict.fromkeys(n.name for n in _declared(parse_kernel(case))))
+
+
+def local_array(case: Case, name: str) -> LocalArray:
+    """The array ``name`` that each thread has for itself.
+
+    Raises UnsupportedError, with the line and the reason, where an access may reach an element in
+    another way than by its index, and where the declaration is not a plain one.
+    """
+    kernel = parse_kernel(case)
+    found = [n for n in _declared(kernel) if n.name == name]
+    if len(found) != 1:
+        raise UnsupportedError(
+            f"kernel '{case.kernel}' has no array '{name}' of its threads' own",
+            where=case.filename,
+            hint=f"theirs: {', '.join(local_array_names(case)) or 'none'}",
+        )
+    try:
+        return _array(kernel, found[0])
+    except OtherUseError as error:
+        raise UnsupportedError(
+            f"array '{name}' of each thread stays in local memory: {error.reason} "
+            f"(line {error.line})",
+            where=case.filename,
+        ) from None
+
+
+def _declared(kernel: ParsedKernel) -> list[Node]:
+    return [
+        n
+        for n in kernel.body.walk()
+        if n.kind == "VAR_DECL" and n.type_kind == "CONSTANTARRAY" and not is_shared(n)
+    ]
+
+
+def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
+    if kernel.errors:
+        raise OtherUseError("the parser does not understand all of the file", declared)
+    shape, statement, text = static_shape(declared), declared.parent, kernel.text
+    if len(shape) != 1:
+        raise OtherUseError("it has not one dimension", declared)
+    block = statement.parent if statement is not None else None
+    if statement is None or block is None or block.kind != "COMPOUND_STMT":
+        raise OtherUseError("it is not declared in a statement of its own", declared)
+    if [c for c in statement.children if c.kind == "VAR_DECL"] != [declared]:
+        raise OtherUseError("its declaration has other variables", declared)
+    if any(n.kind == "LAMBDA_EXPR" for n in kernel.body.walk()):
+        raise OtherUseError("a lambda may copy it", declared)
+    behind = declared.location + len(declared.name.encode())
+    before = text[declared.start : declared.location]
+    opening = text.find(b"[", behind, declared.end)
+    closing = text.find(b"]", behind, declared.end)
+    if (
+        not 0 <= declared.start < declared.location < opening < closing
+        or not _DECLARED.fullmatch(before)
+        or text[behind:opening].strip()
+        or not balanced(text[opening : closing + 1])
+    ):
+        raise OtherUseError("it is not declared as 'type name[length]'", declared)
+    if _OTHER_STORAGE.search(before):
+        raise OtherUseError("it is not declared as 'type name[length]'", declared)
+    set_to = text[closing + 1 : declared.end]
+    if set_to.strip() and not _ZEROS.fullmatch(set_to):
+        raise OtherUseError("it is set to other values than zero where it is declared", declared)
+    end = text.find(b";", declared.end)
+    if end < 0 or text[declared.end : end].strip():
+        raise OtherUseError("it is not declared in a statement of its own", declared)
+    accesses = indexed_accesses(kernel, declared)
+    return LocalArray(
+        declared.name,
+        accesses.element_bytes,
+        shape[0],
+        declared.start,
+        (opening + 1, closing),
+        (closing + 1, declared.end) if set_to.strip() else (declared.end, declared.end),
+        end + 1,
+        accesses.indices,
+        declared.line,
+        accesses.lines,
+    )
