@@ -112,3 +112,10 @@ def test_loads_of_what_is_written_keep_their_order_beside_others():
     assert "= load_no_allocate(&a[" in text
     assert "= load_no_allocate_in_order(&w[" in text
     assert text.count('"memory"') == 1
+
+
+def test_macros_named_like_variables_of_a_load_function():
+    head = (
+        "#define p 3\n#define v 4\n__global__ void k(const float *a, const float *w, float *out, "
+    )
+    assert_written(case_of(f"{head} int n) {{{BODY}".replace("* w", "* p * v * w")), "a", "once")

@@ -79,6 +79,13 @@ class Draft:
         self.taken.add(candidate)
         return candidate
 
+    def inner(self, name: str) -> str:
+        """``name`` for a variable or type of a function that is written into the file, longer where
+        the file has a macro of that name."""
+        while re.search(rf"#[ \t]*define[ \t]+{name}\b", self.case.source):
+            name += "_"
+        return name
+
     def replace_access(self, place: AccessPlace, make: Callable[[Render], str]) -> None:
         """Replace an access by the expression that ``make`` returns for the element. Members of the
         element stay, and so does the address-of that an atomic needs."""

@@ -220,9 +220,11 @@ def _pointer_load(draft: Draft, one: ChosenArray, names: AgnosticNames) -> str:
     function = draft.unique(f"{names.prefix}_load_{one.use.name}")
     load = space.intrinsic or "__ldg"
     condition = f"{names.selector(one.use.name)} == {names.space(space.name)}"
+    t, at = draft.inner("T"), draft.inner("at")
     draft.declarations += [
-        f"template <typename T> static __device__ __forceinline__ T {function}(const T *at) {{",
-        f"    return {condition} ? {load}(at) : *at;",
+        f"template <typename {t}> static __device__ __forceinline__ {t} {function}"
+        f"(const {t} *{at}) {{",
+        f"    return {condition} ? {load}({at}) : *{at};",
         "}",
     ]
     return function

@@ -66,16 +66,17 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
         words = LOAD_FUNCTIONS[function].hint
         asked = words.describe() if words else ""
         draft.declarations.append(f"// Loads with a cache hint (PTX ISA, ld): {asked}.")
-    head = f"static __device__ __forceinline__ {{}} {name}(const {{}} *p) {{{{"
+    p, v, t = (draft.inner(one) for one in ("p", "v", "T"))
+    head = f"static __device__ __forceinline__ {{}} {name}(const {{}} *{p}) {{{{"
     if _has_type_of_template(draft, use):
-        plain = f"template <typename T> {head.format('T', 'T')} return *p; }}"
+        plain = f"template <typename {t}> {head.format(t, t)} return *{p}; }}"
         draft.declarations += [plain] if plain not in draft.declarations else []
     for type_ in sorted({t.removeprefix("const ") for t in types}):
         first = head.format(type_, type_)
         if first not in draft.declarations:
             least = LOAD_FUNCTIONS[function].target
-            older = [f"#if __CUDA_ARCH__ < {least}0", "    return *p;", "#else"]
-            hinted = _body(function, type_, is_fixed=fixed)
+            older = [f"#if __CUDA_ARCH__ < {least}0", f"    return *{p};", "#else"]
+            hinted = _body(function, type_, p, v, is_fixed=fixed)
             draft.declarations += [first, *older, *hinted, "#endif", "}"]
     return name
 
@@ -97,11 +98,12 @@ def _is_shared(draft: Draft, use: ArrayUse) -> bool:
     return own is None or any(np.may_share_memory(own, other) for other in others)
 
 
-def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
-    """Statements that load a ``type_`` from ``p``. ``is_fixed``: nothing writes to the array."""
+def _body(function: str, type_: str, pointer: str, value: str, *, is_fixed: bool) -> list[str]:
+    """Statements that load a ``type_`` by way of a ``value``. ``is_fixed``: nothing writes to the
+    array."""
     base, lanes = _parts(type_)
     register = _REGISTERS[base]
-    names = [f"v{n}" for n in range(lanes)] if lanes > 1 else ["v"]
+    names = [f"{value}{n}" for n in range(lanes)] if lanes > 1 else [value]
     targets = ", ".join(f"%{n}" for n in range(lanes))
     vector = f".v{lanes}" if lanes > 1 else ""
     targets = f"{{{targets}}}" if lanes > 1 else targets
@@ -111,7 +113,7 @@ def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
     clobber = "" if is_fixed else ' : "memory"'
     lines = [
         f"    {register.type} {', '.join(names)};",
-        f'    asm volatile("{load}" : {outputs} : "l"(p){clobber});',
+        f'    asm volatile("{load}" : {outputs} : "l"({pointer}){clobber});',
     ]
     if type_ in _HALVES:
         words = f"unsigned short bits[] = {{{', '.join(names)}}};"
@@ -122,7 +124,7 @@ def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
         made = "signed char" if made == "char" else made
         cast = "" if made == register.type else f"({made})"
         return [*lines, f"    return make_{type_}({', '.join(cast + name for name in names)});"]
-    return [*lines, f"    return {'' if type_ == register.type else f'({type_})'}v;"]
+    return [*lines, f"    return {'' if type_ == register.type else f'({type_})'}{value};"]
 
 
 def _parts(type_: str) -> tuple[str, int]:
