@@ -4,7 +4,7 @@ import pytest
 
 from placewise.errors import CompileError, ExecutionError, PlacewiseError
 from placewise.executor import fitted_draft as drafts
-from placewise.executor.fitted_draft import fitted_draft
+from placewise.executor.fitted_draft import as_product, fitted_draft
 from placewise.kernel.cases.drafts.drafted_case import drafted_kernels
 from placewise.kernel.cases.drafts.drafted_launch import FEW
 
@@ -151,3 +151,26 @@ int main() { int n = 4096 * 4096, boxes = n / 64; k<<<n, 256>>>(x, boxes); }
     found, stopped = fitted(tmp_path, source)
     assert stopped is None
     assert found.launch.problem == (512 * 256,)
+
+
+@pytest.mark.parametrize(
+    ("count", "formula"),
+    [
+        (6000, "w * h"),
+        (3 * 6000, "3 * w * h"),
+        (3600, "h * h"),
+        (5898, "w * h"),  # a stencil that leaves the last row out
+        (6007, "w * h + 7"),
+        (459, "459"),
+        (60, "h"),
+        (58, "h"),
+        (50, "50"),
+    ],
+)
+def test_ends_of_accesses_are_products_of_sizes(count, formula):
+    assert as_product(count, {"w": 100, "h": 60, "one": 1}) == formula
+
+
+def test_of_equal_sizes_each_counts_once():
+    assert as_product(1 << 20, {"w": 1024, "h": 1024}) == "w * h"
+    assert as_product(1 << 20, {"w": 1024}) == "w * w"

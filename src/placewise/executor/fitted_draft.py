@@ -26,6 +26,9 @@ from placewise.progress import Progress, silent
 _MOST_FACTORS, _MOST_SIZES, _MOST_TIMES = 4, 8, 64
 """How an array's number of elements is written as a product of sizes: most factors, most sizes that
 are looked at, and the largest number beside them."""
+_SLACK, _MOST_INEXACT = 16, 4
+"""The part of a product by which accesses may end before or beyond it, and the largest number
+beside the sizes of such a product."""
 MOST_RUNS = 24
 """Most runs of one kernel, each with something that was too small enlarged."""
 MOST_ELEMENTS = 1 << 25
@@ -142,7 +145,7 @@ def _trimmed(
         if data is None or not end or (argument.name in told and argument.times == 1):
             return argument
         elements = -(-end * data.shape[0] // data.nbytes)
-        return replace(argument, shape=_as_product(elements, drafted.values))
+        return replace(argument, shape=as_product(elements, drafted.values))
 
     shared = drafted.shared_bytes
     if shared and not keep_shared and ends.shared_bytes is not None:
@@ -152,22 +155,26 @@ def _trimmed(
     return replace(drafted, arguments=arguments, shared_bytes=shared)
 
 
-def _as_product(count: int, sizes: Mapping[str, int]) -> str:
-    """``count`` as a product of a few ``sizes``, if need be times a small number; else as it is."""
+def as_product(count: int, sizes: Mapping[str, int]) -> str:
+    """``count``, where accesses end, as a product of a few ``sizes``, if need be times a small
+    number; else as it is. Accesses may end shortly before the array does, as those of a stencil do,
+    or a few elements after a product."""
     names = [name for name, size in sizes.items() if size > 1]
-    products = [
-        chosen
-        for factors in range(1, _MOST_FACTORS + 1)
-        for chosen in combinations_with_replacement(names[:_MOST_SIZES], factors)
-        if count % math.prod(sizes[name] for name in chosen) == 0
-    ]
-    least = min(
-        products, key=lambda chosen: count // math.prod(sizes[n] for n in chosen), default=()
-    )
-    times = count // math.prod(sizes[name] for name in least)
-    if not least or times > _MOST_TIMES:
-        return str(count)
-    return " * ".join([*([str(times)] if times > 1 else []), *least])
+    best: tuple[tuple[int, ...], str] | None = None
+    for factors in range(1, _MOST_FACTORS + 1):
+        for chosen in combinations_with_replacement(names[:_MOST_SIZES], factors):
+            product = math.prod(sizes[name] for name in chosen)
+            times = max(1, round(count / product))
+            more = count - times * product
+            if times > (_MOST_INEXACT if more else _MOST_TIMES) or abs(more) > product // _SLACK:
+                continue
+            # Exact ones first; then a size twice, of two that are equal, is the less likely one.
+            rank = (abs(more) and 1, times, factors - len(set(chosen)), abs(more))
+            text = " * ".join([*([str(times)] if times > 1 else []), *chosen])
+            found = rank, f"{text} + {more}" if more > 0 else text
+            if best is None or found[0] < best[0]:
+                best = found
+    return best[1] if best else str(count)
 
 
 def _enlarged(drafted: DraftedKernel, case: Case, small: TooSmall) -> DraftedKernel | None:

@@ -307,6 +307,7 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     elif argument.times > 1:
         bracketed = elements if re.fullmatch(r"[\w* ]+", elements) else f"({elements})"
         elements = f"{bracketed} * {argument.times}"
+    extent = elements if elements.isdigit() else f'"{elements}"'
     if argument.members and not argument.is_array:
         return [
             f'name = "{argument.name}"    # guess: a struct of type {argument.unknown}',
@@ -321,7 +322,7 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
     if argument.members:
         return [
             f'name = "{argument.name}"',
-            f'shape = "{elements}"    # guess: structs of type {argument.unknown}',
+            f"shape = {extent}    # guess: structs of type {argument.unknown}",
             "structs = [",
             *(f"    {_member(argument, m, seed + n)}" for n, m in enumerate(argument.members)),
             "]",
@@ -339,7 +340,7 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
         else:
             value = _number(argument.dtype)
         return [*lines, f"value = {value}" + ("" if value.startswith('"') else "    # guess")]
-    shape = f'["{elements}", {argument.width}]' if argument.width > 1 else f'"{elements}"'
+    shape = f"[{extent}, {argument.width}]" if argument.width > 1 else extent
     lines.append(f"shape = {shape}    # guess")
     filling = _filling(argument, seed)
     if argument.filling == "fill":
