@@ -46,4 +46,5 @@ def test_ends_are_those_of_the_lanes():
     live = [i for i in range(n) if i % 3 != 1]
     farthest = max(int(at[live].max()), 15 * 7)
     assert ends.bytes == {"x": 4 * farthest + 4, "at": 4 * n, "y": 8 * n + 8}
+    assert ends.loaded == {"x", "at"}
     assert Beside.looked > 100

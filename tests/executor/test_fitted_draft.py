@@ -174,3 +174,42 @@ def test_ends_of_accesses_are_products_of_sizes(count, formula):
 def test_of_equal_sizes_each_counts_once():
     assert as_product(1 << 20, {"w": 1024, "h": 1024}) == "w * h"
     assert as_product(1 << 20, {"w": 1024}) == "w * w"
+
+
+def test_what_the_kernel_reads_and_writes_starts_from_random_numbers(tmp_path):
+    source = """
+__global__ void k(float *sorted, int *marks, int *bins, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i + 1 < n && marks[i] && sorted[i] > sorted[i + 1]) out[i] = sorted[i] = 1;
+    atomicAdd(bins + i % 8, 1);
+}
+"""
+    found, stopped = fitted(tmp_path, source)
+    assert stopped is None
+    assert [a.filling for a in found.arguments if a.is_array] == [
+        "uniform", "integers", "fill", "fill",
+    ]  # fmt: skip
+    assert found.unreached == ()
+
+
+def test_zeros_that_a_kernel_needs_are_kept(tmp_path):
+    source = """
+__global__ void k(unsigned *table, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (table[i]) __trap();
+    table[i] = i;
+}
+"""
+    found, stopped = fitted(tmp_path, source)
+    assert stopped is None
+    assert [a.filling for a in found.arguments if a.is_array] == ["fill"]
+
+
+def test_arrays_that_the_kernel_never_gets_to_are_named(tmp_path):
+    source = """
+__global__ void k(const int *from, const float *x, float *y, int first, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = first; j < n; ++j) y[i] += x[from[j]];
+}
+"""
+    assert fitted(tmp_path, source)[0].unreached == ("from", "x", "y")

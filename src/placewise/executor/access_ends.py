@@ -1,4 +1,4 @@
-"""A trace consumer that finds how far into each array, and into shared memory, a launch reaches."""
+"""A trace consumer that finds what a launch reaches of each array and of shared memory, and loads."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class AccessEnds:
         self.shared_bytes: int | None = 0
         """Highest byte of a block's shared memory that is accessed, plus one; None where that is
         not known, since an access by a pointer may be to shared memory."""
+        self.loaded: set[str] = set()
+        """Arrays that are loaded from; atomics do not count."""
         self._sites: tuple[Site, ...] = ()
         self._arrays: tuple[str, ...] = ()
         self._lock = threading.Lock()
@@ -35,6 +37,7 @@ class AccessEnds:
     def chunk(self, chunk: TraceChunk) -> None:
         """Look at a chunk's accesses."""
         width = np.array([site.lane_bytes for site in self._sites], np.int64)
+        loads = np.array([site.kind == "load" for site in self._sites], np.bool_)[chunk.site]
         ends = highest_offsets(chunk) + width[chunk.site]
         spaces = np.array([site.space for site in self._sites])[chunk.site]
         shared = ends[(spaces == "shared") & (chunk.mask != 0)]
@@ -45,9 +48,11 @@ class AccessEnds:
             elif self.shared_bytes is not None:
                 self.shared_bytes = max(self.shared_bytes, int(shared.max(initial=0)))
             for number, name in enumerate(self._arrays):
-                reached = ends[(chunk.array == number) & (chunk.mask != 0)]
-                if len(reached):
-                    self.bytes[name] = max(self.bytes.get(name, 0), int(reached.max()))
+                here = (chunk.array == number) & (chunk.mask != 0)
+                if here.any():
+                    self.bytes[name] = max(self.bytes.get(name, 0), int(ends[here].max()))
+                if (here & loads).any():
+                    self.loaded.add(name)
 
 
 def highest_offsets(chunk: TraceChunk) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -29,6 +29,8 @@ are looked at, and the largest number beside them."""
 _SLACK, _MOST_INEXACT = 16, 4
 """The part of a product by which accesses may end before or beyond it, and the largest number
 beside the sizes of such a product."""
+_MOST_FILLED = 3
+"""Runs with random numbers in what the run before has loaded."""
 MOST_RUNS = 24
 """Most runs of one kernel, each with something that was too small enlarged."""
 MOST_ELEMENTS = 1 << 25
@@ -78,7 +80,7 @@ def fitted_draft(
             try:
                 _run(kernel, case)
                 own = tried.shared_bytes == drafted.shared_bytes != SHARED_BYTES
-                return _trimmed(tried, kernel, case, keep_shared=own), None
+                return _finished(tried, kernel, read, keep_shared=own), None
             except _TooLongError:
                 better = _with_fewer(tried)
                 if better is None:
@@ -125,18 +127,56 @@ def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> N
     )
 
 
-def _trimmed(
-    drafted: DraftedKernel, kernel: Kernel, case: Case, *, keep_shared: bool
+def _finished(
+    drafted: DraftedKernel,
+    kernel: Kernel,
+    read: Callable[[DraftedKernel], Case],
+    *,
+    keep_shared: bool,
 ) -> DraftedKernel:
-    """``drafted`` with arrays that end where the kernel's accesses end, unless the program tells
-    where: which memories can hold an array depends on its size. So does dynamic shared memory, on
-    which depends how many blocks an SM holds, unless ``keep_shared``. Unchanged where the traced
-    run takes too long or fails."""
+    """``drafted``, which runs, with what a run of it tells. Unchanged where the traced run takes
+    too long or fails. ``keep_shared``: its dynamic shared memory is no guess."""
+    case = named_case(read(drafted))
+    ends = _ends(kernel, case)
+    if ends is None:
+        return drafted
+    # Zeros are what data hardly ever are: nothing to sort, no node to visit. But a kernel may need
+    # them, for instance where they mean an empty place of a hash table.
+    for _ in range(_MOST_FILLED):
+        arguments = tuple(
+            replace(a, is_random=a.is_random or a.name in ends.loaded) for a in drafted.arguments
+        )
+        filled = replace(drafted, arguments=arguments)
+        if draft_text(filled, "") == draft_text(drafted, ""):
+            break
+        full = named_case(read(filled))
+        found = _ends(kernel, full)
+        if found is None:
+            break
+        drafted, case, ends = filled, full, found
+    unreached = (a.name for a in case.inputs.arrays if a.name not in ends.bytes)
+    shared = drafted.shared_bytes
+    if shared and not keep_shared and ends.shared_bytes is not None:
+        # It decides how many blocks an SM holds.
+        dynamic = max(0, ends.shared_bytes - kernel.static_shared_bytes)
+        shared = min(shared, -(-dynamic // SHARED_UNIT) * SHARED_UNIT)
+    trimmed = _trimmed(drafted, case, ends)
+    return replace(trimmed, unreached=tuple(unreached), shared_bytes=shared)
+
+
+def _ends(kernel: Kernel, case: Case) -> AccessEnds | None:
+    """How far a traced run reaches into the arrays; None where it takes too long or fails."""
     ends = AccessEnds()
     try:
         _run(kernel, case, ends)
     except (_TooLongError, PlacewiseError):
-        return drafted
+        return None
+    return ends
+
+
+def _trimmed(drafted: DraftedKernel, case: Case, ends: AccessEnds) -> DraftedKernel:
+    """``drafted`` with arrays that end where the kernel's accesses end, unless the program tells
+    where: which memories can hold an array depends on its size."""
     arrays = {a.name: a.data for a in case.inputs.arrays}
     told = drafted.lengths
 
@@ -147,12 +187,7 @@ def _trimmed(
         elements = -(-end * data.shape[0] // data.nbytes)
         return replace(argument, shape=as_product(elements, drafted.values))
 
-    shared = drafted.shared_bytes
-    if shared and not keep_shared and ends.shared_bytes is not None:
-        dynamic = max(0, ends.shared_bytes - kernel.static_shared_bytes)
-        shared = min(shared, -(-dynamic // SHARED_UNIT) * SHARED_UNIT)
-    arguments = tuple(map(trimmed, drafted.arguments))
-    return replace(drafted, arguments=arguments, shared_bytes=shared)
+    return replace(drafted, arguments=tuple(map(trimmed, drafted.arguments)))
 
 
 def as_product(count: int, sizes: Mapping[str, int]) -> str:

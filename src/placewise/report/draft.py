@@ -24,6 +24,7 @@ def render_draft(
         f"Written: {file}: kernel {drafted.kernel}, {len(drafted.arguments)} arguments, blocks of "
         f"{block} threads.\n"
         f"{_found(tried, stopped)}"
+        f"{_unreached(drafted)}"
         "Put your own sizes and data where the file says `guess`. Then see that it runs, and ask:\n"
         f"  placewise run {file} --check\n"
         f"  placewise advise {file} --machine A100"
@@ -34,6 +35,16 @@ def _found(tried: bool, stopped: PlacewiseError | None) -> str:
     if stopped is not None:
         return f"The kernel does not run with these guesses yet:\n  {stopped}\n"
     return "The kernel runs with these guesses.\n" if tried else ""
+
+
+def _unreached(drafted: DraftedKernel) -> str:
+    if not drafted.unreached:
+        return ""
+    names = ", ".join(drafted.unreached)
+    return (
+        f"With them it never gets to {names}: that is no run to ask about. Values that decide what "
+        "a kernel does, such as a count, a flag or indices, have to be yours.\n"
+    )
 
 
 def draft_document(
@@ -58,5 +69,6 @@ def draft_document(
             {"name": a.name, "dtype": a.dtype, "array": a.is_array} for a in drafted.arguments
         ],
         "runs": stopped is None if tried else None,
+        "unreached": list(drafted.unreached),
         "stopped_by": None if stopped is None else str(stopped),
     }

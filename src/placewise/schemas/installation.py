@@ -114,5 +114,7 @@ class DraftDocument(TypedDict):
     arguments: list[DraftedArgument]
     runs: bool | None
     """The kernel runs with the guesses; null where that was not tried."""
+    unreached: list[str]
+    """Arrays that it accesses nowhere with them."""
     stopped_by: str | None
     """The error that stops it."""

@@ -76,6 +76,8 @@ class DraftedArgument:
     """An array has this many times the usual number of elements."""
     shape: str = ""
     """An array's number of elements, as a formula of the sizes, where it is known better."""
+    is_random: bool = False
+    """An array that is not const starts from random numbers, too."""
     given: float | None = None
     """Value that the source passes for a number that is no size."""
 
@@ -115,7 +117,7 @@ class DraftedArgument:
     def filling(self) -> str:
         """What an array starts from: ``fill`` (the same everywhere), or random ``integers`` or
         ``uniform`` numbers."""
-        if not self.is_read_only or self.dtype == "bool":
+        if self.dtype == "bool" or not (self.is_read_only or self.is_random):
             return "fill"
         return "integers" if self.is_whole else "uniform"
 
@@ -142,6 +144,8 @@ class DraftedKernel:
     """Dynamic shared memory of a block."""
     include: tuple[str, ...] = ()
     """Folders of headers, as the case file names them."""
+    unreached: tuple[str, ...] = ()
+    """Arrays that no access of the tried run was to."""
 
     @property
     def name(self) -> str:
