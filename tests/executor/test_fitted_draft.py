@@ -213,3 +213,19 @@ __global__ void k(const int *from, const float *x, float *y, int first, int n) {
 }
 """
     assert fitted(tmp_path, source)[0].unreached == ("from", "x", "y")
+
+
+def test_a_sparse_matrix_has_rows_and_columns(tmp_path):
+    source = """
+__global__ void k(const int *starts, int *columns, const float *v, const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = starts[i]; j < starts[i + 1]; ++j) y[i] += v[j] * x[columns[j]];
+}
+int main() { int n = 1024; cudaMalloc(&x, n * sizeof(float)); k<<<n / 64, 64>>>(s, c, v, x, y, n); }
+"""
+    found, stopped = fitted(tmp_path, source)
+    assert (stopped, found.unreached) == (None, ())
+    starts, columns = found.arguments[:2]
+    assert [a.shape for a in found.arguments[:4]] == ["n + 1", "8 * n", "8 * n", ""]
+    assert (starts.is_starts, columns.filling, columns.high) == (True, "integers", 1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -143,10 +143,7 @@ def _finished(
     # Zeros are what data hardly ever are: nothing to sort, no node to visit. But a kernel may need
     # them, for instance where they mean an empty place of a hash table.
     for _ in range(_MOST_FILLED):
-        arguments = tuple(
-            replace(a, is_random=a.is_random or a.name in ends.loaded) for a in drafted.arguments
-        )
-        filled = replace(drafted, arguments=arguments)
+        filled = _filled(drafted, case, ends.loaded)
         if draft_text(filled, "") == draft_text(drafted, ""):
             break
         full = named_case(read(filled))
@@ -162,6 +159,22 @@ def _finished(
         shared = min(shared, -(-dynamic // SHARED_UNIT) * SHARED_UNIT)
     trimmed = _trimmed(drafted, case, ends)
     return replace(trimmed, unreached=tuple(unreached), shared_bytes=shared)
+
+
+def _filled(drafted: DraftedKernel, case: Case, loaded: Set[str]) -> DraftedKernel:
+    """``drafted``, of ``case``, with random numbers in arrays that the kernel has ``loaded``, and
+    indices that reach all of an array."""
+    elements = {a.name: a.data.shape[0] for a in case.inputs.arrays}
+
+    def filled(argument: DraftedArgument) -> DraftedArgument:
+        ends = [elements[name] for name in argument.indexed if name in elements]
+        return replace(
+            argument,
+            is_random=argument.is_random or argument.name in loaded,
+            below=min(ends, default=0),
+        )
+
+    return replace(drafted, arguments=tuple(map(filled, drafted.arguments)))
 
 
 def _ends(kernel: Kernel, case: Case) -> AccessEnds | None:

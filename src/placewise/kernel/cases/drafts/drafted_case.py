@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from placewise.kernel.cases.array_sources import stored_type
+from placewise.kernel.cases.drafts.drafted_indices import are_starts, indexed_by
 from placewise.kernel.cases.drafts.drafted_launch import (
     DraftedLaunch,
     block_of,
@@ -55,6 +57,8 @@ ELEMENTS = 1 << 20
 """Number of elements of each array, and of a problem of one dimension."""
 _SIDES = {1: ELEMENTS, 2: 1 << 10, 3: 1 << 7}
 """A problem's extent along each of its dimensions."""
+ROW = 8
+"""Elements of a row, where an array tells where rows start."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,12 @@ class DraftedArgument:
     """An array has this many times the usual number of elements."""
     shape: str = ""
     """An array's number of elements, as a formula of the sizes, where it is known better."""
+    is_starts: bool = False
+    """An array of where rows start, in ascending order."""
+    indexed: tuple[str, ...] = ()
+    """Arrays that its elements seem to be indices of."""
+    below: int = 0
+    """Its random whole numbers are below this one; 0: below a usual one."""
     is_random: bool = False
     """An array that is not const starts from random numbers, too."""
     given: float | None = None
@@ -124,8 +134,8 @@ class DraftedArgument:
     @property
     def high(self) -> int:
         """The end of the random numbers, which begin at 0."""
-        if not self.is_whole:
-            return 1
+        if not self.is_whole or self.below:
+            return self.below or 1
         return 100 if self.dtype in ("int8", "uint8") else 1000
 
 
@@ -215,6 +225,7 @@ def _kernel(host: HostText, match: re.Match[str], body: str, types: DraftedTypes
         value = value_of(numbers, launch, number)
         if value is not None and (argument.is_fraction or (argument.is_size and value < 1)):
             arguments[number] = replace(argument, given=value)
+    arguments = [_with_indices(a, body, arguments) for a in arguments]
     dimensions = max([len(block), *(axis for _, axis in axes)])
     whole = [a for a in arguments if not a.is_array and a.is_whole]
     side = _SIDES[dimensions] if len(whole) < 2 or dimensions > 1 else _SIDES[2]
@@ -226,6 +237,19 @@ def _kernel(host: HostText, match: re.Match[str], body: str, types: DraftedTypes
         launches=drafted_launches(numbers, launch, sizes, block, (side,) * dimensions),
         shared_bytes=shared_bytes_of(numbers, launch, body),
     )
+
+
+def _with_indices(
+    argument: DraftedArgument, body: str, arguments: Sequence[DraftedArgument]
+) -> DraftedArgument:
+    """``argument`` with what it holds in a kernel of this ``body``, if that is indices."""
+    small = argument.dtype.endswith(("int8", "int16"))
+    if not argument.is_array or not argument.is_whole or small or argument.width > 1:
+        return argument
+    if are_starts(body, argument.name):
+        return replace(argument, is_starts=True)
+    arrays = [a.name for a in arguments if a.is_array]
+    return replace(argument, indexed=indexed_by(body, argument.name, arrays))
 
 
 def _chosen_branch(text: str, condition: re.Match[str]) -> str:
@@ -346,6 +370,12 @@ def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list
         return [*lines, f"value = {value}" + ("" if value.startswith('"') else "    # guess")]
     shape = f"[{extent}, {argument.width}]" if argument.width > 1 else extent
     lines.append(f"shape = {shape}    # guess")
+    if argument.is_starts:
+        return [
+            *lines,
+            f"arange = {{ start = 0, step = {ROW} }}"
+            f'    # guess: where rows start; or file = "{argument.name}.npy"',
+        ]
     filling = _filling(argument, seed)
     if argument.filling == "fill":
         return [*lines, filling]
