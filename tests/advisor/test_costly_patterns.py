@@ -61,6 +61,21 @@ def test_an_array_of_structs_is_named():
     assert sentence.startswith("b, line 13: 32 sectors of 32 bytes")
 
 
+def test_where_data_say_the_place_no_layout_is_promised():
+    source = """
+__global__ void gather(const int *at, const float *x, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[i] = x[at[i]]; }
+"""
+    at = np.random.default_rng(1).integers(0, 64 * N, N, dtype=np.int32)
+    data = [at, np.ones(64 * N, np.float32), np.zeros(N, np.float32)]
+    case = make_case("gather", source, data, block=128, problem=N)
+    (sentence,) = advise(case, "A100", finalists=0).patterns
+    assert sentence.startswith("x, line 4: ")
+    assert "loaded data say where" in sentence
+    assert "placewise layout" not in sentence
+
+
 @pytest.mark.parametrize(("different", "named"), [(1, False), (16, True)])
 def test_scattered_look_ups_in_constant_memory_are_named(different, named):
     index = (np.arange(N) % different).astype(np.int32)

@@ -195,7 +195,7 @@ def advise(
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=(
-            *scattered(prepared.profile, facts, prepared.case.language),
+            *scattered(prepared.profile, facts, prepared.case.language, prepared.legality.illegal),
             *conflicting(present.timed),
         ),
         races=benign_races(prepared, present.timed, progress) if finalists else (),

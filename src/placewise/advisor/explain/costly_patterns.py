@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from placewise.advisor.advice import ArrayFacts
 from placewise.advisor.forms.timing import Timed
+from placewise.choose.legality import Choice
 from placewise.kernel.cases.case import Language
 from placewise.machine import Memory
 from placewise.memory import Profile
@@ -20,16 +22,28 @@ would need side by side."""
 _LEAST_SHARE = 0.05
 """Least share of the path model's cost that an array must have for its pattern to be named."""
 _WARP = 32
+_BY_DATA = ("depends on data loaded", "depends on the member")
+"""Words of the reasons that no block has a tile of an array, where loaded data say what is
+accessed."""
 
 
 def scattered(
-    profile: Profile, arrays: tuple[ArrayFacts, ...], language: Language
+    profile: Profile,
+    arrays: tuple[ArrayFacts, ...],
+    language: Language,
+    illegal: Iterable[Choice] = (),
 ) -> tuple[str, ...]:
     """One sentence for each of the ``arrays`` whose most expensive instruction scatters its lanes
     over many sectors of memory, or over many addresses of constant memory.
 
-    Layouts are tried for CUDA C++ alone, so only there does a sentence name the command for them.
+    Layouts are tried for CUDA C++ alone, so only there does a sentence name the command for them;
+    and not for arrays that, as ``illegal`` tells, are accessed where loaded data say.
     """
+    by_data = {
+        choice.array
+        for choice in illegal
+        if any(words in (choice.reason or "") for words in _BY_DATA)
+    }
     tried = ": `placewise layout` tries them" if language is Language.CUDA else ""
     found = []
     for facts in arrays:
@@ -53,11 +67,17 @@ def scattered(
             # Told in sectors, as lint tells them.
             sectored = replace(memory, block_bytes=memory.detail.sector_bytes or memory.block_bytes)
             line = next(m for m in profile.lines(facts.array, sectored) if m.site is line.site)
+            mended = (
+                "loaded data say where: another order of threads, or of the data (sorted, numbered "
+                "anew), may gain more than any move"
+                if facts.array in by_data
+                else "another order of threads, or another layout "
+                f"(transposed, a structure of arrays{tried}), may gain more than any move"
+            )
             found.append(
                 f"{where}: {line.transactions_per_request:.3g} sectors of {sectored.block_bytes} "
                 f"bytes for each access of a warp, {_side_by_side(sectored, line):.3g} if its "
-                "lanes' elements lay side by side; another order of threads, or another layout "
-                f"(transposed, a structure of arrays{tried}), may gain more than any move"
+                f"lanes' elements lay side by side; {mended}"
             )
     return tuple(found)
 
