@@ -110,8 +110,8 @@ class Conversion:
     bytes: int
     """Bytes read and written by both conversions together."""
     milliseconds: float | None
-    """Time of both conversions at the DRAM bandwidth that streaming kernels reach; None where the
-    machine file has no figure for it."""
+    """Time of both conversions, a launch each, at the DRAM bandwidth that streaming kernels reach;
+    None where the machine file has no figure for it."""
     launches: int | None
     """Launches whose gains together pay for the conversions; None where nothing is gained or the
     gain is not known."""

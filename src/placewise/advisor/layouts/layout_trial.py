@@ -17,6 +17,7 @@ from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.memory.fields import FieldRecorder
 from placewise.model import Ratio
+from placewise.model.timeline.model import LAUNCH_NS
 from placewise.progress import Progress
 
 Option = TypeVar("Option", bound=TriedLayout)
@@ -54,7 +55,8 @@ class Trial:
         limits = self.machine.limits
         bandwidth = limits.dram_bandwidth_achieved_gb_per_s or limits.dram_bandwidth_gb_per_s
         moved = 2 * (new_bytes + old_bytes)
-        milliseconds = None if not bandwidth else moved / bandwidth * 1e-6
+        launching = 2 * (limits.launch_overhead_ns or LAUNCH_NS)
+        milliseconds = None if not bandwidth else (moved / bandwidth + launching) * 1e-6
         launches = None
         before, after = self.present.ms, None if option.timed is None else option.timed.ms
         if milliseconds is not None and before is not None and after is not None:

@@ -100,8 +100,8 @@ def _conversion(found: Conversion) -> Text:
     if found.milliseconds is None:
         return Text(f"Converting there and back moves {found.bytes} bytes.")
     words = (
-        f"Converting there and back takes about {duration(found.milliseconds)} on the GPU at the "
-        "bandwidth of its DRAM"
+        f"Converting there and back takes about {duration(found.milliseconds)} on the GPU, two "
+        "launches at the bandwidth of its DRAM"
     )
     if found.launches is not None:
         launches = f"{found.launches} launches" if found.launches > 1 else "one launch"
