@@ -196,7 +196,7 @@ def test_a_long_path_is_followed_where_the_guards_of_arithmetic_are_left_out():
     arguments = (ArrayArgument("x", numbers), ArrayArgument("y", np.zeros(32, np.float32)))
     inputs = Inputs((*arguments, ScalarArgument("n", np.int32(3000))))
     launch = Launch((1, 1, 1), (32, 1, 1))
-    with pytest.raises(PathTooLongError):
+    with pytest.raises(PathTooLongError, match="too much to be followed in a few blocks"):
         slice_launch(kernel, launch, inputs, np.arange(1), work=30_000)
     seen = slice_launch(kernel, launch, inputs, np.arange(1), work=30_000, guards=False)
     assert seen.guards.shape == (1, 0)

@@ -259,7 +259,7 @@ class _Run:
         self.left -= len(code) + 1
         if self.left < 0:
             raise PathTooLongError(
-                "a path of a warp is too long for the slice interpreter",
+                "a warp executes too much to be followed in a few blocks alone",
                 with_guards=self.for_guards,
             )
         count = self.executions[:, block.number]
