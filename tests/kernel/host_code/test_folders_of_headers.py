@@ -59,3 +59,15 @@ def test_headers_that_include_each_other_end(program):
 
 def test_a_folder_that_does_not_exist_has_no_headers():
     assert folder_with("any.h", Path("/no/such/folder/at/all")) is None
+
+
+def test_what_a_makefile_names_comes_first(program):
+    # Without it, the folder that comes first by name.
+    for name in ("apart", "common"):
+        (program / f"src/{name}").mkdir(exist_ok=True)
+        (program / f"src/{name}/util.h").write_text("")
+    heat = program / "src/heat"
+    assert folder_with("util.h", heat) == program / "src/apart"
+    (heat / "Makefile").write_text("FLAGS := -O3 -I$(CUDA)/include -I../none -I ../common -Ix\n")
+    assert folder_with("util.h", heat) == program / "src/common"
+    assert folder_with("own/types.h", heat) == program / "include"

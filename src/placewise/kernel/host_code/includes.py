@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +14,11 @@ from placewise.kernel.host_code.tokens import tokens
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>[<"])(?P<name>[^>"\n]+)[>"]')
 
+_OPTION = re.compile(r"(?<!\S)-I\s*([^\s$()'\"]{1,200})(?!\S)")
+"""A compiler's option for a folder of headers, without variables."""
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_MOST_MAKEFILE = 1 << 20
+"""Characters of a Makefile that are looked at."""
 _HOST_ONLY = Path(__file__).with_name("host_only_headers.txt")
 _LEVELS = 3
 """Levels above a source at which a header is looked for."""
@@ -107,9 +114,12 @@ def folders_of_headers(text: str, folder: Path) -> tuple[Path, ...]:
 
 
 def folder_with(name: str, folder: Path) -> Path | None:
-    """The folder from which a header is included as ``name``: one that holds ``folder``, up to
-    three levels above it or up to the repository's own, or one directly in one of these; None where
-    there is none."""
+    """The folder from which a header is included as ``name``: one that the Makefile in ``folder``
+    names, or one that holds ``folder``, up to three levels above it or up to the repository's own,
+    or one directly in one of these; None where there is none."""
+    for place in _of_makefile(folder.absolute()):
+        if (place / name).is_file():
+            return place
     for base in _around(folder.absolute()):
         try:
             inner = sorted(p for p in base.iterdir() if p.is_dir() and not p.name.startswith("."))
@@ -119,6 +129,17 @@ def folder_with(name: str, folder: Path) -> Path | None:
             if (place / name).is_file():
                 return place
     return None
+
+
+def _of_makefile(folder: Path) -> Iterator[Path]:
+    """Folders that the options of a Makefile in ``folder`` name."""
+    for name in _MAKEFILES:
+        file = folder / name
+        if file.is_file():
+            with suppress(OSError):
+                text = file.read_text(encoding="utf-8", errors="replace")[:_MOST_MAKEFILE]
+                for told in _OPTION.findall(text):
+                    yield Path(os.path.normpath(folder / told))
 
 
 def _around(folder: Path) -> Iterator[Path]:
