@@ -44,6 +44,15 @@ def test_it_says_whether_the_kernel_runs(source):
     assert (data["runs"], data["stopped_by"]) == (None, None)
 
 
+def test_what_does_not_run_has_to_be_completed_first(source):
+    source.write_text(
+        "template <typename T> __global__ void a(const T *x, T *y, int n) { y[0] = x[0].z; }\n"
+    )
+    shown = " ".join(draft(source).stdout.split())
+    assert "does not run with these guesses yet" in shown
+    assert "your own sizes, data and template arguments" in shown
+
+
 def test_elsewhere_the_file_names_the_source_by_its_path(source, tmp_path):
     file = tmp_path / "cases" / "b.toml"
     assert draft(source, "-k", "b", "--out", file).exit_code == 0

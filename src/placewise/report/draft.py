@@ -25,9 +25,22 @@ def render_draft(
         f"{block} threads.\n"
         f"{_found(tried, stopped)}"
         f"{_unreached(drafted)}"
-        "Put your own sizes and data where the file says `guess`. Then see that it runs, and ask:\n"
+        f"{_todo(drafted, stopped)}"
         f"  placewise run {file} --check\n"
         f"  placewise advise {file} --machine A100"
+    )
+
+
+def _todo(drafted: DraftedKernel, stopped: PlacewiseError | None) -> str:
+    if stopped is None:
+        return (
+            "Put your own sizes and data where the file says `guess`. Then see that it runs, and "
+            "ask:\n"
+        )
+    own = "sizes, data and template arguments" if "<" in drafted.kernel else "sizes and data"
+    return (
+        f"Put your own {own} where the file says `guess`, until the first of these commands runs "
+        "it. Then ask:\n"
     )
 
 
