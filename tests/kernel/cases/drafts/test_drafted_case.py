@@ -324,3 +324,27 @@ int main(int c, char **v) {
 }
 """
     assert drafted_kernels(source)[0].values == {"n": 384}
+
+
+@pytest.mark.parametrize(
+    ("loop", "grid", "step"),
+    [
+        ("for (int i = 0; i < n; ++i)", "n / 64", 0),
+        ("for (unsigned int i = n / 2; i > 0; i >>= 1)", "n / 64", 320),
+        ("for (i = 1; i <= n / 16; i++)", "i", 40),
+        ("dim3 g; for (i = 1; i <= n / 16; i++) { g = i;", "g", 40),
+        ("for (int i = 0; i < n; i += 64)", "i / 64 + 1", 639),
+        ("for (int i = first(); i < last(); ++i)", "n / 64", 1024),
+        ("for (int i = 0; i < n; ++i) { x[i] = 0; }", "n / 64", 1024),
+        ("for (int j = 2; j < n; ++j) { f(); { int i = 3 * j; }", "n / 64", 6),
+        ("for (int j = 2; j < n; ++j) f(j); int i = 3 * j;", "n / 64", 1024),
+    ],
+)
+def test_a_loops_variable_is_that_of_one_of_its_launches(loop, grid, step):
+    source = f"""
+__global__ void k(float *x, int n, int step) {{}}
+int main() {{ int n = 640; {loop} k<<<{grid}, 64>>>(x, n, i); }}
+"""
+    (kernel,) = drafted_kernels(source)
+    given = kernel.arguments[2].given
+    assert (kernel.values["step"] if given is None else given) == step

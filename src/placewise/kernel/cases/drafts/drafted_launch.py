@@ -152,8 +152,27 @@ def value_of(numbers: HostNumbers, launch: SourceLaunch, number: int) -> float |
     """What the source's launch passes as argument ``number``, from 0, where it tells a number."""
     if number >= len(launch.arguments):
         return None
-    value = numbers.value(launch.arguments[number], launch.at)
+    value: float | None = _last_of_loop(numbers, launch, launch.arguments[number])
+    if value is None:
+        value = numbers.value(launch.arguments[number], launch.at)
     return value if value is not None and abs(value) < _MOST_SIZE else None
+
+
+def _last_of_loop(numbers: HostNumbers, launch: SourceLaunch, name: str) -> int | None:
+    """What ``name`` is in the last launch that a loop over it makes, where the grid grows with it;
+    else None. Of other loops the first launch counts."""
+    loop = numbers.host.loop(name, launch.at) if name.isidentifier() else None
+    end = numbers.number(loop.end, loop.at) if loop and loop.end else None
+    if loop is None or end is None:
+        return None
+    grid = launch.configuration[0] if launch.configuration else ""
+    extents, at = _extents(numbers, grid, launch.at)
+    of_name = (numbers.formula(extent, at, {name: name}) or "" for extent in extents)
+    if not any(re.search(rf"\b{name}\b", formula) for formula in of_name):
+        return None
+    last = end - (not loop.takes_end)
+    first = numbers.number(loop.first, loop.at)
+    return last if first is None or last > first else None
 
 
 def drafted_launches(
@@ -193,7 +212,11 @@ def _launch(
         if number < len(launch.arguments)
     }
     # What the text does not tell is the same number wherever it is used.
-    unknown = {argument: values[name] for argument, name in passed.items() if told[name] is None}
+    unknown = {
+        argument: values[name]
+        for argument, name in passed.items()
+        if told[name] != numbers.value(argument, launch.at) or told[name] is None
+    }
     numbers = replace(numbers, known={**unknown, **numbers.known})
     extents, at = _extents(
         numbers, launch.configuration[0] if launch.configuration else "", launch.at

@@ -136,7 +136,12 @@ class HostNumbers:
         return self._found[name, at]
 
     def _defined(self, name: str, at: int, depth: int) -> float | None:
-        found = self.host.definition(name, at) if depth < _DEEPEST else None
+        if depth >= _DEEPEST:
+            return None
+        loop = self.host.loop(name, at)
+        if loop is not None:
+            return self._value(parsed(loop.first), loop.at, depth + 1)
+        found = self.host.definition(name, at)
         if found is None:
             return None
         tree = parsed(found[0])

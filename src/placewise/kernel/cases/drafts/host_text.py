@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 _LONGEST = 200
 """Characters of an expression."""
@@ -27,6 +28,20 @@ _DECLARATION = re.compile(
 """A parameter in a prototype, which is no call."""
 _ARGUMENTS = re.compile(r"((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]{0,99}\)){0,200}\)){0,999})\)")
 _LOOP = re.compile(r"\bfor\s*\([^;{}]{0,60}$")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The header of a loop over one variable."""
+
+    first: str
+    """The expression that it starts from."""
+    end: str
+    """That which it stays below; empty where it does not count up."""
+    takes_end: bool
+    """Whether it takes the end, too."""
+    at: int
+    """Its offset."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,25 @@ class HostText:
         inside = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", assigned[0], re.DOTALL)
         parts = apart(inside[1]) if inside else []
         return tuple(part.strip() for part in parts), assigned[1]
+
+    def loop(self, name: str, at: int) -> Loop | None:
+        """The loop over ``name`` whose body the offset ``at`` is in; None where there is none."""
+        header = re.compile(
+            rf"\bfor\s*\(\s*(?:[\w:]+\s+){{0,3}}{name}\s*=\s*(?P<first>[^;{{}}]{{1,80}});"
+            rf"\s*(?:{name}\s*(?P<than><=?)\s*)?(?P<end>[^;{{}}]{{0,80}});[^;{{}}]{{0,80}}\)\s*"
+        )
+        for found in reversed(list(header.finditer(self.text, 0, max(0, at)))):
+            depth = self.text.startswith("{", found.end())
+            between = self.text[found.end() : at]
+            if not depth and re.search(r"[;{}]", between):
+                continue
+            if all(
+                opened > 0
+                for opened in accumulate((c == "{") - (c == "}") for c in between if c in "{}")
+            ):
+                end = found["end"] if found["than"] else ""
+                return Loop(found["first"], end, found["than"] == "<=", found.start())
+        return None
 
     def passed(self, name: str, at: int) -> tuple[str, int] | None:
         """What the function around ``at`` is called with for its parameter ``name``."""
