@@ -348,3 +348,37 @@ int main() {{ int n = 640; {loop} k<<<{grid}, 64>>>(x, n, i); }}
     (kernel,) = drafted_kernels(source)
     given = kernel.arguments[2].given
     assert (kernel.values["step"] if given is None else given) == step
+
+
+def test_constants_that_the_kernel_reads_have_data(tmp_path):
+    source = """
+#define RADIUS 3
+typedef float real;
+struct Pair { float a; int b; };
+__constant__ real taps[2 * RADIUS + 1];
+__device__ __constant__ Pair pairs[2];
+static __constant__ float4 vectors[RADIUS][2];
+__constant__ int offsets[8], other;
+__constant__ int corners[8];
+__constant__ double factor;
+__constant__ int width;
+__constant__ float known[2] = {1, 2};
+__constant__ float unread[2];
+__device__ float tap(int i) { return taps[i]; }
+__global__ void k(float *x) {
+    int i = threadIdx.x;
+    x[i] = tap(i % 7) + pairs[0].a + vectors[0][1].x + corners[i % 8] + factor + width + known[0];
+}
+void set() { cudaMemcpyToSymbol(taps, p, 28); }
+"""
+    (kernel,) = drafted_kernels(source)
+    (tmp_path / "my.cu").write_text(source)
+    file = tmp_path / "my.toml"
+    file.write_text(draft_text(kernel, "my.cu"))
+    constants = dict(read_case_file(file).inputs.constants)
+    assert {name: np.shape(value) for name, value in constants.items()} == {
+        "taps": (7,), "pairs": (2,), "vectors": (6, 4), "corners": (8,), "factor": (1,),
+    }  # fmt: skip
+    assert constants["taps"].dtype == np.float32
+    assert 0 < constants["taps"].max() < 1
+    assert constants["corners"].max() < 4

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from placewise.kernel.cases.array_sources import stored_type
+from placewise.kernel.cases.drafts.drafted_constants import drafted_constants
 from placewise.kernel.cases.drafts.drafted_indices import are_starts, indexed_by
 from placewise.kernel.cases.drafts.drafted_launch import (
     DraftedLaunch,
@@ -57,6 +58,8 @@ ELEMENTS = 1 << 20
 """Number of elements of each array, and of a problem of one dimension."""
 _SIDES = {1: ELEMENTS, 2: 1 << 10, 3: 1 << 7}
 """A problem's extent along each of its dimensions."""
+_SMALL = 4
+"""Whole numbers in constant memory are below this one."""
 ROW = 8
 """Elements of a row, where an array tells where rows start."""
 
@@ -150,6 +153,8 @@ class DraftedKernel:
     arguments: tuple[DraftedArgument, ...]
     launches: tuple[DraftedLaunch, ...]
     """The launch to start from, and others with smaller sizes that may be tried."""
+    constants: tuple[DraftedArgument, ...] = ()
+    """Variables in constant memory that it reads and the source does not initialise."""
     shared_bytes: int = 0
     """Dynamic shared memory of a block."""
     include: tuple[str, ...] = ()
@@ -235,8 +240,25 @@ def _kernel(host: HostText, match: re.Match[str], body: str, types: DraftedTypes
         block=block,
         arguments=tuple(arguments),
         launches=drafted_launches(numbers, launch, sizes, block, (side,) * dimensions),
+        constants=_constants(numbers, match.start(), body, types),
         shared_bytes=shared_bytes_of(numbers, launch, body),
     )
+
+
+def _constants(
+    numbers: HostNumbers, start: int, body: str, types: DraftedTypes
+) -> tuple[DraftedArgument, ...]:
+    """Constants of known types; whole numbers only in arrays, where they are small, since they may
+    be distances between elements."""
+    found = []
+    for one in drafted_constants(numbers, start, body):
+        star = "*" if one.elements else ""
+        argument = _argument(f"const {one.kind} {star}{one.name}", 1, {}, types)
+        is_known = bool(argument.members) or not argument.unknown
+        if is_known and (one.elements or argument.is_fraction):
+            below = _SMALL if argument.is_whole else 0
+            found.append(replace(argument, shape=str(one.elements), below=below))
+    return tuple(found)
 
 
 def _with_indices(
@@ -326,6 +348,8 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
     for number, argument in enumerate(drafted.arguments, 1):
         length = lengths.get(argument.name, elements)
         lines += ["", "[[arguments]]", *_argument_lines(argument, length, number)]
+    for number, constant in enumerate(drafted.constants, 1 + len(drafted.arguments)):
+        lines += ["", "[[constants]]", *_argument_lines(constant, elements, number)]
     return "\n".join(lines) + "\n"
 
 
