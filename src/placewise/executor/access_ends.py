@@ -1,4 +1,5 @@
-"""A trace consumer that finds what a launch reaches of each array and of shared memory, and loads."""
+"""A trace consumer that finds how far a launch reaches into each array and into shared memory, and
+what it loads."""
 
 from __future__ import annotations
 
