@@ -64,9 +64,9 @@ def counted(given):
 def test_each_thread_has_its_elements_in_shared_memory():
     before = case()
     after = shared(before)
-    assert "__shared__ T counts[BINS * 64];" in after.source
-    assert "counts[at * 64 + this_thread] = 0;" in after.source
-    assert "counts[(in[k * n + i] % BINS) * 64 + this_thread]++;" in after.source
+    assert "__shared__ T counts[BINS][64];" in after.source
+    assert "for (int at = 0; at < BINS; ++at) counts[at][this_thread] = 0;" in after.source
+    assert "counts[in[k * n + i] % BINS][this_thread]++;" in after.source
     np.testing.assert_array_equal(result(before), counted(before))
     np.testing.assert_array_equal(result(after), counted(before))
     other = case(n=70)
@@ -138,16 +138,23 @@ def test_an_array_of_a_block_within_a_loop_begins_anew():
         (DECLARED, "T counts[BINS] = {0}; T *p = counts; p[0] = 0;", "used as a pointer"),
         (DECLARED, "T counts[BINS] = {0}; auto f = [=]() { return counts[0]; };", "lambda"),
         (DECLARED, DECLARED + " atomicAdd(&counts[0], 0); T &r = counts[1];", "passed on"),
-        (DECLARED, "T counts[4][4] = {0};", "used as a pointer|not one dimension"),
     ],
 )
 def test_other_uses_are_refused(old, new, reason):
     source = SOURCE.replace(old, new)
-    if "[4][4]" in new:
-        source = (
-            source.replace("counts[counts[0] > 3 ? 1 : 2] += 5;", "")
-            .replace("counts[in[k * n + i] % BINS]++", "counts[in[k * n + i] % 4][0]++")
-            .replace("= counts[k]", "= counts[k % 4][0]")
-        )
     with pytest.raises(UnsupportedError, match=reason):
         local_array(case(source), "counts")
+
+
+def test_arrays_of_two_dimensions():
+    source = SOURCE.replace(DECLARED, "T counts[4] [BINS / 4] = {};").replace(
+        "counts[in[k * n + i] % BINS]++", "counts[in[k * n + i] % BINS / 4][in[k * n + i] % 4]++"
+    )
+    source = source.replace("counts[counts[0] > 3 ? 1 : 2] += 5", (
+        "counts[0][counts[0][0] > 3 ? 1 : 2] += 5"
+    )).replace("= counts[k]", "= counts[k / 4][k % 4]")  # fmt: skip
+    given = case(source)
+    after = shared(given)
+    assert "__shared__ T counts[4] [BINS / 4][64];" in after.source
+    assert "counts[0][counts[0][0][this_thread] > 3 ? 1 : 2][this_thread] += 5" in after.source
+    np.testing.assert_array_equal(result(after), counted(given))

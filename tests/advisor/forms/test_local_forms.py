@@ -40,7 +40,7 @@ def test_counters_of_each_thread_go_to_shared_memory():
 def test_the_array_that_the_user_names_goes_to_shared_memory():
     small = count(n=1024)
     found = write_placement(small, "A100", {"counts": "shared"})
-    assert "__shared__ int counts[16 * 256];" in found.rewritten.case.source
+    assert "__shared__ int counts[16][256];" in found.rewritten.case.source
     assert found.verification.identical
     assert verify(rewrite(small, {"counts": "shared"}, "A100"), small).identical
     with pytest.raises(CaseError, match="can go to shared, nowhere else"):

@@ -15,11 +15,12 @@ from placewise.kernel.view.staging.uses import NotACopyError as OtherUseError
 from placewise.kernel.view.staging.uses import indexed_accesses
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
-from placewise.kernel.view.tree.places import balanced
 
 _DECLARED = re.compile(rb"\s*(?P<type>[\w:<>, ]+?)\s*$")
 _ZEROS = re.compile(rb"\s*=?\s*\{\s*(0(\.0*)?[fFuUlL]*)?\s*\}\s*")
 """An initialiser by which all elements are zero."""
+_LENGTH = re.compile(rb"\s*\[([^][]+)\]")
+_NOT_PLAIN = "it is not declared as 'type name[length]'"
 _OTHER_STORAGE = re.compile(
     rb"\b(?:static|extern|const|constexpr|volatile|register|thread_local)\b"
 )
@@ -30,19 +31,18 @@ class LocalArray:
     """An array of each thread. Byte ranges are those of the source."""
 
     name: str
-    element_bytes: int
-    """0 where it is not known."""
-    elements: int
+    lengths: tuple[str, ...]
+    """How many elements it has in each dimension, as the source says it."""
     start: int
     """Where its declaration begins, with the type."""
-    length: tuple[int, int]
-    """Byte range of the expression that says how many elements it has."""
-    initialiser: tuple[int, int]
-    """Byte range behind the brackets that sets all elements to zero; empty where it is not set."""
+    dimensions_end: int
+    """Where the brackets of its declaration end."""
+    initialiser_end: int
+    """Where what sets all elements to zero ends; ``dimensions_end`` where nothing does."""
     end: int
     """Where the statement that declares it ends, behind the semicolon."""
-    indices: tuple[tuple[int, int], ...]
-    """Byte range of the index of each access."""
+    access_ends: tuple[int, ...]
+    """Where each access ends, behind its last bracket."""
     line: int
     accesses: frozenset[int]
     """Lines that access the array."""
@@ -89,9 +89,7 @@ def _declared(kernel: ParsedKernel) -> list[Node]:
 def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
     if kernel.errors:
         raise OtherUseError("the parser does not understand all of the file", declared)
-    shape, statement, text = static_shape(declared), declared.parent, kernel.text
-    if len(shape) != 1:
-        raise OtherUseError("it has not one dimension", declared)
+    statement, text = declared.parent, kernel.text
     block = statement.parent if statement is not None else None
     if statement is None or block is None or block.kind != "COMPOUND_STMT":
         raise OtherUseError("it is not declared in a statement of its own", declared)
@@ -99,35 +97,38 @@ def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
         raise OtherUseError("its declaration has other variables", declared)
     if any(n.kind == "LAMBDA_EXPR" for n in kernel.body.walk()):
         raise OtherUseError("a lambda may copy it", declared)
-    behind = declared.location + len(declared.name.encode())
     before = text[declared.start : declared.location]
-    opening = text.find(b"[", behind, declared.end)
-    closing = text.find(b"]", behind, declared.end)
-    if (
-        not 0 <= declared.start < declared.location < opening < closing
-        or not _DECLARED.fullmatch(before)
-        or text[behind:opening].strip()
-        or not balanced(text[opening : closing + 1])
-    ):
-        raise OtherUseError("it is not declared as 'type name[length]'", declared)
-    if _OTHER_STORAGE.search(before):
-        raise OtherUseError("it is not declared as 'type name[length]'", declared)
-    set_to = text[closing + 1 : declared.end]
+    if declared.start < 0 or not _DECLARED.fullmatch(before) or _OTHER_STORAGE.search(before):
+        raise OtherUseError(_NOT_PLAIN, declared)
+    lengths, behind = _lengths(text, declared)
+    set_to = text[behind : declared.end]
     if set_to.strip() and not _ZEROS.fullmatch(set_to):
         raise OtherUseError("it is set to other values than zero where it is declared", declared)
     end = text.find(b";", declared.end)
     if end < 0 or text[declared.end : end].strip():
         raise OtherUseError("it is not declared in a statement of its own", declared)
-    accesses = indexed_accesses(kernel, declared)
+    accesses = indexed_accesses(kernel, declared, len(lengths))
     return LocalArray(
         declared.name,
-        accesses.element_bytes,
-        shape[0],
+        lengths,
         declared.start,
-        (opening + 1, closing),
-        (closing + 1, declared.end) if set_to.strip() else (declared.end, declared.end),
+        behind,
+        declared.end if set_to.strip() else behind,
         end + 1,
-        accesses.indices,
+        tuple(text.index(b"]", end) + 1 for _, end in accesses.indices),
         declared.line,
         accesses.lines,
     )
+
+
+def _lengths(text: bytes, declared: Node) -> tuple[tuple[str, ...], int]:
+    """What stands between the brackets of a declaration, and where these end."""
+    at = declared.location + len(declared.name.encode())
+    lengths = []
+    for _ in static_shape(declared):
+        found = _LENGTH.match(text, at, declared.end)
+        if found is None:
+            raise OtherUseError(_NOT_PLAIN, declared)
+        lengths.append(found[1].decode().strip())
+        at = found.end()
+    return tuple(lengths), at

@@ -20,10 +20,10 @@ _WRAPPED = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 
 @dataclass(frozen=True)
 class IndexedAccesses:
-    """All accesses of an array of one dimension that the kernel declares."""
+    """All accesses of an array that the kernel declares."""
 
     indices: tuple[tuple[int, int], ...]
-    """Byte range, in the source, of the index of each access."""
+    """Byte range, in the source, of the last index of each access, of which a bracket is next."""
     lines: frozenset[int]
     element_bytes: int
     """0 where it is not known."""
@@ -102,16 +102,16 @@ def is_updated(kernel: ParsedKernel, access: Node) -> bool:
     return len(call.children) > 1 and call.children[1].bare() is above
 
 
-def indexed_accesses(kernel: ParsedKernel, declared: Node) -> IndexedAccesses:
-    """The accesses of an array, by which it may be laid out in another way. Raises NotACopyError
-    where an element is reached in another way than by its index, where an index is not seen in the
-    source, and where the name stands for something else, too, or in a branch that the preprocessor
-    left out."""
+def indexed_accesses(kernel: ParsedKernel, declared: Node, dimensions: int = 1) -> IndexedAccesses:
+    """The accesses of an array of so many dimensions, by which it may be laid out in another way.
+    Raises NotACopyError where an element is reached in another way than by its indices, where an
+    index is not seen in the source, and where the name stands for something else, too, or in a
+    branch that the preprocessor left out."""
     indices, lines, sizes, names = set(), set(), set(), {declared.location}
     for node in kernel.body.walk():
         if node.kind != "DECL_REF_EXPR" or node.target != declared.id:
             continue
-        access = element_at(node, 1)
+        access = element_at(node, dimensions)
         if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
             raise NotACopyError("changed or passed on", node)
         indices.add(_index(kernel.text, node, access))
