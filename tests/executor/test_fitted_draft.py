@@ -7,6 +7,7 @@ from placewise.executor import fitted_draft as drafts
 from placewise.executor.fitted_draft import as_product, fitted_draft
 from placewise.kernel.cases.drafts.drafted_case import drafted_kernels
 from placewise.kernel.cases.drafts.drafted_launch import FEW
+from placewise.kernel.cases.prepare_case import named_case
 
 FAR = """
 extern __shared__ float tile[];
@@ -229,3 +230,12 @@ int main() { int n = 1024; cudaMalloc(&x, n * sizeof(float)); k<<<n / 64, 64>>>(
     starts, columns = found.arguments[:2]
     assert [a.shape for a in found.arguments[:4]] == ["n + 1", "8 * n", "8 * n", ""]
     assert (starts.is_starts, columns.filling, columns.high) == (True, "integers", 1024)
+
+
+def test_a_source_is_read_for_names_once_however_often_it_is_run(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(drafts, "named_case", lambda case: read.append(1) or named_case(case))
+    source = "__global__ void k(const float *x, float *y, int n) { y[40 * threadIdx.x * n] = 1; }"
+    found, stopped = fitted(tmp_path, source)
+    assert (stopped, read) == (None, [1])
+    assert found.arguments[1].name == "y"

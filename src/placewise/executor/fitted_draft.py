@@ -63,8 +63,21 @@ def fitted_draft(
     there. Nothing is written.
     """
 
+    names: list[str] = []
+
     def read(drafted: DraftedKernel) -> Case:
         return case_from(tomllib.loads(draft_text(drafted, source)), file)
+
+    def named(drafted: DraftedKernel) -> Case:
+        # Names are the same in every run: a source with large headers is parsed for them once.
+        case = read(drafted)
+        if not names:
+            case = named_case(case)
+            names.extend(argument.name for argument in case.inputs.arguments)
+            return case
+        renamed = zip(case.inputs.arguments, names, strict=True)
+        arguments = tuple(replace(argument, name=name) for argument, name in renamed)
+        return replace(case, inputs=replace(case.inputs, arguments=arguments))
 
     try:
         drafted = _small_enough(drafted)
@@ -76,11 +89,11 @@ def fitted_draft(
                 break
             progress("running with guessed inputs", run, MOST_RUNS)
             better = _small_enough(better)
-            tried, case = better, named_case(read(better))
+            tried, case = better, named(better)
             try:
                 _run(kernel, case)
                 own = tried.shared_bytes == drafted.shared_bytes != SHARED_BYTES
-                return _finished(tried, kernel, read, keep_shared=own), None
+                return _finished(tried, kernel, case, named, keep_shared=own), None
             except _TooLongError:
                 better = _with_fewer(tried)
                 if better is None:
@@ -130,13 +143,14 @@ def _run(kernel: Kernel, case: Case, consumer: TraceConsumer | None = None) -> N
 def _finished(
     drafted: DraftedKernel,
     kernel: Kernel,
-    read: Callable[[DraftedKernel], Case],
+    case: Case,
+    named: Callable[[DraftedKernel], Case],
     *,
     keep_shared: bool,
 ) -> DraftedKernel:
-    """``drafted``, which runs, with what a run of it tells. Unchanged where the traced run takes
-    too long or fails. ``keep_shared``: its dynamic shared memory is no guess."""
-    case = named_case(read(drafted))
+    """``drafted``, which runs as ``case``, with what a run of it tells; ``named`` makes a case of
+    another draft. Unchanged where the traced run takes too long or fails. ``keep_shared``: its
+    dynamic shared memory is no guess."""
     ends = _ends(kernel, case)
     if ends is None:
         return drafted
@@ -146,7 +160,7 @@ def _finished(
         filled = _filled(drafted, case, ends.loaded)
         if draft_text(filled, "") == draft_text(drafted, ""):
             break
-        full = named_case(read(filled))
+        full = named(filled)
         found = _ends(kernel, full)
         if found is None:
             break
