@@ -239,3 +239,13 @@ def test_a_source_is_read_for_names_once_however_often_it_is_run(tmp_path, monke
     found, stopped = fitted(tmp_path, source)
     assert (stopped, read) == (None, [1])
     assert found.arguments[1].name == "y"
+
+
+def test_every_step_that_may_take_long_is_named(tmp_path):
+    (tmp_path / "my.cu").write_text(LOOP)
+    steps = []
+    drafted = drafted_kernels(LOOP)[0]
+    fitted_draft(drafted, "my.cu", tmp_path / "my.toml", lambda step, *_: steps.append(step))
+    assert list(dict.fromkeys(steps)) == [
+        "reading the source", "compiling", "running with guessed inputs",
+    ]  # fmt: skip

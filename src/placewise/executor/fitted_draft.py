@@ -81,7 +81,9 @@ def fitted_draft(
 
     try:
         drafted = _small_enough(drafted)
+        progress("reading the source", 0, 0)
         drafted = typed_draft(drafted, read(drafted))
+        progress("compiling", 0, 0)
         kernel = compile_case(read(drafted))
         better: DraftedKernel | None = drafted
         for run in range(MOST_RUNS):
