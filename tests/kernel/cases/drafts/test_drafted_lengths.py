@@ -56,6 +56,9 @@ def test_arrays_are_as_long_as_the_program_allocates_them(tmp_path):
         ("2 * n", "(2 * n) / 8"),
         ("n * (n + 1) * 8", "n * (n + 1)"),
         ("8", "1"),
+        ("sizeof(taps)", "7"),
+        ("2 * sizeof(known)", "6"),
+        ("sizeof(unknown)", None),
         ("n - n", None),
         ("0", None),
     ],
@@ -63,6 +66,8 @@ def test_arrays_are_as_long_as_the_program_allocates_them(tmp_path):
 def test_bytes_become_elements(bytes_, elements):
     source = f"""
 __global__ void k(double *x, int n) {{}}
+#define TAPS 7
+float *p, taps[TAPS], known[] = {{1, 2, 3}}, unknown[size()];
 void run(int n) {{ cudaMalloc(&d, {bytes_}); k<<<n / 32, 32>>>(d, n); }}
 int main() {{ run(640); }}
 """

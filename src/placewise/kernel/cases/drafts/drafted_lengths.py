@@ -11,7 +11,7 @@ from functools import cached_property
 
 from placewise.kernel.cases.drafts.drafted_types import DTYPES, VECTOR
 from placewise.kernel.cases.drafts.host_numbers import UNKNOWN_BYTES, HostNumbers, parsed
-from placewise.kernel.cases.drafts.host_text import up_to_end
+from placewise.kernel.cases.drafts.host_text import apart, up_to_end
 
 _ALLOCATION = re.compile(
     r"\bcudaMalloc(?:Managed|Async)?\s*(?:<[^<>;]{1,60}>)?\s*\(\s*"
@@ -21,6 +21,8 @@ _ALLOCATION = re.compile(
 _CAST = re.compile(r"^\(\s*(?:const\s+)?\w+\s*\*\s*\)\s*")
 _SIZE_OF = re.compile(r"\bsizeof\s*\(\s*(\w+)\s*\)")
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
+_ANY_TYPE = "element"
+"""A type that is not known, as that of an array whose extents alone are looked at."""
 _MOST_CALLS = 4
 """Calls through which an array is followed from its launch to where it is allocated."""
 _MOST_NAMES = 3
@@ -71,7 +73,7 @@ class Allocations:
         places = self._places.get(name, [])
         before = [place for place in places if place < at]
         for place in (*before[::-1], *places[len(before) :]):
-            told = up_to_end(host.text, place)
+            told = self._with_extents(up_to_end(host.text, place))
             value = self.numbers.number(told, place) if told else None
             if value is not None and value > 0:
                 formula = self.numbers.formula(told, place, sizes) or str(value)
@@ -92,6 +94,22 @@ class Allocations:
                 expression, place = defined
                 known.setdefault(expression.strip(), name)
         return known
+
+    def _with_extents(self, told: str) -> str:
+        """``told`` with the extents of an array of the host in place of its name in ``sizeof``."""
+
+        def extents(match: re.Match[str]) -> str:
+            name = match[1]
+            array = re.search(
+                rf"\b{name}\s*\[(?P<extent>[^\[\]]{{0,60}})\]\s*(?:=\s*\{{(?P<values>[^{{}}]*)\}})?",
+                self.numbers.host.text,
+            )
+            if array is None or name in DTYPES:
+                return match[0]
+            extent = array["extent"].strip() or str(len(apart(array["values"] or "")))
+            return f"(({extent}) * sizeof({_ANY_TYPE}))"
+
+        return _SIZE_OF.sub(extents, told)
 
     def _unit(self, told: str, at: int) -> int:
         """What ``DraftedLength.unit`` says of ``told`` at the offset ``at``."""
