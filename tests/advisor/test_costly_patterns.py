@@ -61,14 +61,16 @@ def test_an_array_of_structs_is_named():
     assert sentence.startswith("b, line 13: 32 sectors of 32 bytes")
 
 
-def test_where_data_say_the_place_no_layout_is_promised():
+# An array of which every block's tile is the whole, and one that is too large for a tile.
+@pytest.mark.parametrize("elements", [N, 64 * N])
+def test_where_data_say_the_place_no_layout_is_promised(elements):
     source = """
 __global__ void gather(const int *at, const float *x, float *s) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     s[i] = x[at[i]]; }
 """
-    at = np.random.default_rng(1).integers(0, 64 * N, N, dtype=np.int32)
-    data = [at, np.ones(64 * N, np.float32), np.zeros(N, np.float32)]
+    at = np.random.default_rng(1).integers(0, elements, N, dtype=np.int32)
+    data = [at, np.ones(elements, np.float32), np.zeros(N, np.float32)]
     case = make_case("gather", source, data, block=128, problem=N)
     (sentence,) = advise(case, "A100", finalists=0).patterns
     assert sentence.startswith("x, line 4: ")

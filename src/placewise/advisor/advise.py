@@ -11,6 +11,7 @@ from pathlib import Path
 from placewise.advisor.advice import Advice, Option, RunFacts
 from placewise.advisor.cache_hints import hinted, windowed_array
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
+from placewise.advisor.explain.access_facts import placed_by_data
 from placewise.advisor.explain.benign_races import benign_races
 from placewise.advisor.explain.block_size import block_size_in_words, grid_in_words
 from placewise.advisor.explain.costly_patterns import conflicting, scattered
@@ -195,7 +196,7 @@ def advise(
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=(
-            *scattered(prepared.profile, facts, prepared.case.language, prepared.legality.illegal),
+            *scattered(prepared.profile, facts, prepared.case.language, placed_by_data(prepared)),
             *conflicting(present.timed),
         ),
         races=benign_races(prepared, present.timed, progress) if finalists else (),

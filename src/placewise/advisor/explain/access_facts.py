@@ -11,6 +11,8 @@ from placewise.memory.reuse.profile import ArrayProfile
 from placewise.model.jang import AccessFacts
 
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT"})
+_BY_DATA = ("depends on data loaded", "depends on the member")
+"""Words of the reasons why there is no tile of an array."""
 _ALIGNED = 32
 """Alignment in bytes from which a warp's consecutive words take the fewest sectors."""
 
@@ -31,6 +33,21 @@ def access_facts(prepared: Prepared) -> dict[str, AccessFacts]:
             index_from_data=_scattered(prepared.profile.array(name)),
         )
     return facts
+
+
+def placed_by_data(prepared: Prepared) -> frozenset[str]:
+    """Arrays that are accessed where loaded data say: that is why no block has a tile of them, or
+    none but the whole array, which lanes access without a common stride."""
+    found = {
+        choice.array
+        for choice in prepared.legality.illegal
+        if any(words in (choice.reason or "") for words in _BY_DATA)
+    }
+    for use in prepared.view.arrays:
+        whole = use.name in prepared.legality.arrays and use.tile is not None and use.tile.whole
+        if whole and _scattered(prepared.profile.array(use.name)):
+            found.add(use.name)
+    return frozenset(found)
 
 
 def _coalesced(array: ArrayProfile) -> bool:

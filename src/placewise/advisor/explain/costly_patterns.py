@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
 from placewise.advisor.advice import ArrayFacts
 from placewise.advisor.forms.timing import Timed
-from placewise.choose.legality import Choice
 from placewise.kernel.cases.case import Language
 from placewise.machine import Memory
 from placewise.memory import Profile
@@ -22,28 +21,20 @@ would need side by side."""
 _LEAST_SHARE = 0.05
 """Least share of the path model's cost that an array must have for its pattern to be named."""
 _WARP = 32
-_BY_DATA = ("depends on data loaded", "depends on the member")
-"""Words of the reasons that no block has a tile of an array, where loaded data say what is
-accessed."""
 
 
 def scattered(
     profile: Profile,
     arrays: tuple[ArrayFacts, ...],
     language: Language,
-    illegal: Iterable[Choice] = (),
+    by_data: Collection[str] = (),
 ) -> tuple[str, ...]:
     """One sentence for each of the ``arrays`` whose most expensive instruction scatters its lanes
     over many sectors of memory, or over many addresses of constant memory.
 
     Layouts are tried for CUDA C++ alone, so only there does a sentence name the command for them;
-    and not for arrays that, as ``illegal`` tells, are accessed where loaded data say.
+    and not for arrays that are accessed where loaded data say, which are ``by_data``.
     """
-    by_data = {
-        choice.array
-        for choice in illegal
-        if any(words in (choice.reason or "") for words in _BY_DATA)
-    }
     tried = ": `placewise layout` tries them" if language is Language.CUDA else ""
     found = []
     for facts in arrays:
