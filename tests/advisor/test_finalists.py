@@ -6,7 +6,7 @@ import pytest
 
 from placewise.advisor.advice import Option, Verification
 from placewise.advisor.explain.gain import gain_in_words
-from placewise.advisor.finalists import Demand, finalists, recommended
+from placewise.advisor.finalists import Demand, finalists, recommended, simpler_than_first
 from placewise.machine import load_machine
 from placewise.model import Prediction, Ratio
 from placewise.space import Placement
@@ -118,3 +118,13 @@ def test_of_timed_forms_those_that_memory_traffic_does_not_favour_are_left_to_ot
 def test_of_placements_that_lose_only_one_is_tried():
     options = [option(1.03, a="readonly"), option(1.3, b="shared"), option(2.0, c="shared")]
     assert finalists(options, PRESENT, MACHINE, 9) == [0]
+
+
+def test_the_verdict_tells_why_it_is_not_the_first_in_the_ranking():
+    first, simple, worse = option(0.50, a="shared"), option(0.505, a="readonly"), option(0.6)
+    assert "hardly faster" in simpler_than_first(simple, (first, simple, worse))
+    assert simpler_than_first(first, (first, simple, worse)) == ""
+    # The first was left for another reason, which the verdict tells.
+    assert simpler_than_first(worse, (first, simple, worse)) == ""
+    unproven = replace(first, verification=None)
+    assert simpler_than_first(simple, (unproven, simple)) == ""

@@ -40,6 +40,7 @@ from placewise.advisor.finalists import (
     private_copies,
     read_only,
     recommended,
+    simpler_than_first,
 )
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.at_once import meanwhile
@@ -376,6 +377,7 @@ def _verdict(
             f"{recommended.placement.instruction(present.placement)}: predicted "
             f"{gain_in_words(recommended)}. The rewritten kernel was compiled and run on these "
             "inputs; its outputs are bit-identical."
+            f"{simpler_than_first(recommended, options)}"
             f"{caution(recommended, present, machine)}"
         )
     if not options:

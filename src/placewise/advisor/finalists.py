@@ -217,6 +217,16 @@ def recommended(
     return min(as_good, key=lambda o: (edit_size(o, present, machine), o.ratio))
 
 
+def simpler_than_first(recommended: Option, options: Sequence[Option]) -> str:
+    """A sentence on why it is ``recommended`` and not the first of ``options``, which are ranked;
+    empty where it is the first, or the first is better than as good."""
+    first = options[0]
+    as_good = first.proven and recommended.ratio <= first.ratio * (1 + AS_GOOD)
+    if first.placement == recommended.placement or not as_good:
+        return ""
+    return " The first in the ranking is hardly faster, and changes more of the code."
+
+
 def edit_size(option: Option, present: Option, machine: Machine) -> tuple[int, ...]:
     """How much of the code an option changes, as numbers to compare: first the sum, over the moved
     arrays, of the size of the edit that their new way of access takes, then the number of these
