@@ -78,8 +78,8 @@ def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) ->
     kernel itself, since these launches do not ask for the memory."""
     if launches_itself(draft.case):
         raise UnsupportedError(
-            f"the tiles take more than {STATIC_SHARED_BYTES // 1024} KB of shared memory, for "
-            "which the launches in this file do not ask",
+            f"the tiles take more than {STATIC_SHARED_BYTES // 1024} KB of shared memory: a launch "
+            "must ask for so much, and the launches in this file do not ask",
             where=draft.case.filename,
             hint="a file with the kernel alone gets the tiles and the host code that asks for them",
         )
