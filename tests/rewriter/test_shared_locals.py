@@ -29,6 +29,10 @@ __global__ void count(const unsigned char *in, T *out, int n, int per) {
 }
 """
 DECLARED = "T counts[BINS] = {0};"
+INDEX = """
+struct X { int at; __device__ operator int() const { return at; } };
+__device__ X operator*(X a, int) { return a; }
+"""
 N, PER = 150, 20
 
 
@@ -65,7 +69,7 @@ def test_each_thread_has_its_elements_in_shared_memory():
     before = case()
     after = shared(before)
     assert "__shared__ T counts[BINS][64];" in after.source
-    assert "for (int at = 0; at < BINS; ++at) counts[at][this_thread] = 0;" in after.source
+    assert "for (int at = 0; at < (BINS); ++at) counts[at][this_thread] = 0;" in after.source
     assert "counts[in[k * n + i] % BINS][this_thread]++;" in after.source
     np.testing.assert_array_equal(result(before), counted(before))
     np.testing.assert_array_equal(result(after), counted(before))
@@ -84,6 +88,21 @@ def test_lanes_meet_in_no_bank_and_local_memory_is_left():
     assert not any(s.site.space == "local" for s in after)
     own = [s for s in after if s.site.space == "shared"]
     assert sum(s.wavefronts for s in own) == sum(s.requests for s in own) > 0
+
+
+def test_macros_that_stand_for_sums_stay_one_index():
+    source = SOURCE.replace("#define BINS 16", "#define BINS 8 + 8\n#define AT k % 8 + k / 8 * 8")
+    source = source.replace("% BINS", "% (BINS)").replace("k < BINS", "k < (BINS)")
+    source = source.replace("out[k * n + i] = counts[k]", "out[k * n + i] = counts[AT]")
+    after = shared(case(source))
+    assert "counts[BINS][64];" in after.source
+    assert "= counts[AT][this_thread];" in after.source
+    np.testing.assert_array_equal(result(after), counted(case()))
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    with pytest.raises(UnsupportedError, match="65536 bytes of static shared memory"):
+        shared(case(block=(1024, 1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -138,10 +157,30 @@ def test_an_array_of_a_block_within_a_loop_begins_anew():
         (DECLARED, "T counts[BINS] = {0}; T *p = counts; p[0] = 0;", "used as a pointer"),
         (DECLARED, "T counts[BINS] = {0}; auto f = [=]() { return counts[0]; };", "lambda"),
         (DECLARED, DECLARED + " atomicAdd(&counts[0], 0); T &r = counts[1];", "passed on"),
+        (DECLARED, "T counts[] = {0};", "not declared as"),
+        (DECLARED, "T counts[BINS // bins\n] = {0};", "not declared as"),
+        (
+            DECLARED,
+            "struct S { int v = 7; } s; S counts[BINS] = {};",
+            "neither numbers nor vectors",
+        ),
+        (DECLARED, "float4 counts[BINS] = {};", "has no numbers"),
+        (DECLARED, "KEPT counts[BINS];", "not declared as"),
+        (DECLARED, DECLARED + " { T counts[2]; counts[0] = n; }", "several arrays"),
+        ("+= 5;", "+= 5; const T &r = counts[1]; out[0] = (&r)[n % 2];", "passed on"),
+        ("+= 5;", "+= 5; counts[X{1}]++;", "index is no number"),
+        ("in[k * n + i] % BINS]", "in[k * n + i] % BINS // bin\n]", "comment or directive"),
     ],
 )
 def test_other_uses_are_refused(old, new, reason):
-    source = SOURCE.replace(old, new)
+    source = "#define KEPT static int\n" + INDEX + SOURCE.replace(old, new)
+    if "float4" in new or "struct" in new:
+        member = "x" if "float4" in new else "v"
+        source = (
+            source.replace("BINS]++", f"BINS].{member}++")
+            .replace("counts[counts[0] > 3 ? 1 : 2] += 5;", "")
+            .replace("= counts[k]", f"= counts[k].{member}")
+        )
     with pytest.raises(UnsupportedError, match=reason):
         local_array(case(source), "counts")
 

@@ -142,13 +142,47 @@ def test_indices_within_indices_and_arguments_of_macros():
 
 
 def test_a_block_of_c_functions_may_hold_the_kernel():
-    case = scan('extern "C" {' + SCAN + "}")
+    case = scan('extern /* C */ "C" // functions\n{' + SCAN + "}")
     np.testing.assert_array_equal(result(spread(case).case), scanned(case))
+
+
+def test_indices_with_commas_and_macros_named_as_the_function_s_own_names():
+    source = "#define T int\n#define at 5\n#define N 128 << 1\n" + SCAN
+    source = source.replace("temp[256]", "temp[N]").replace("temp[n - 1] =", "temp[t, n - 1] =")
+    case = scan(source)
+    after = spread(case).case
+    assert "temp[(N) + (N) / 32];" in after.source
+    assert "temp[spread((t, n - 1))] = 0;" in after.source
+    np.testing.assert_array_equal(result(after), scanned(case))
+
+
+def test_an_array_that_does_not_fit_is_refused():
+    with pytest.raises(UnsupportedError, match="50688 bytes of static shared memory"):
+        spread(scan(SCAN.replace("[256]", "[12288]")))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "extern __shared__ int other[];",
+        "struct M { __device__ operator int *() { extern __shared__ int m[]; return m; } };",
+        "struct M { int *p; __device__ M() { extern __shared__ int m[]; p = m; } };",
+    ],
+)
+def test_dynamic_memory_that_the_file_names_elsewhere_is_refused(other):
+    source = f"{other}\n" + SCAN.replace(DECLARED, DYNAMIC)
+    with pytest.raises(UnsupportedError, match="another array of the file may begin"):
+        spread(scan(source, dynamic_bytes=1024))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
+        (DECLARED, DYNAMIC + ' asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(n));', "may ask how"),
+        (DECLARED, "SHARED temp[];", "another array of the file"),
+        ("temp[n - 1] = 0", "temp[n - 1 // last\n] = 0", "comment or directive"),
+        ("temp[n - 1] = 0", "temp[\n#if 1\nn - 1\n#endif\n] = 0", "comment or directive"),
+        ("if (t == 0)", "const int &r = temp[0]; out[0] = (&r)[t]; if (t == 0)", "passed on"),
         ("temp[n - 1] = 0", "*(temp + n - 1) = 0", "used as a pointer"),
         ("temp[n - 1] = 0", "*(int2 *)&temp[n - 2] = int2()", "passed on"),
         ("temp[n - 1] = 0", "LAST(n) = 0", "inside a macro"),
@@ -163,7 +197,8 @@ def test_a_block_of_c_functions_may_hold_the_kernel():
     ],
 )
 def test_other_uses_are_refused(old, new, reason):
-    source = "#define LAST(n) temp[n - 1]\n" + SCAN.replace(old, new)
+    source = "#define SHARED extern __shared__ int\n" if "SHARED" in new else ""
+    source += "#define LAST(n) temp[n - 1]\n" + SCAN.replace(old, new)
     case = scan(source, dynamic_bytes=2048)
     with pytest.raises(UnsupportedError, match=f"cannot be spread.*{reason}"):
         own_elements(case, "temp")

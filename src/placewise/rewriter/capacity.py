@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from placewise.choose.capacity import rows_obstacle
 from placewise.errors import UnsupportedError
+from placewise.kernel.chunks import STATIC_SHARED_BYTES
 from placewise.kernel.source import ArrayUse
 from placewise.machine import Machine
 from placewise.machine.machine import standard_memory
@@ -50,5 +51,16 @@ def check_rows(draft: Draft, space: MemorySpace, machine: Machine, use: ArrayUse
     if obstacle is not None:
         raise UnsupportedError(
             f"array '{use.name}' cannot be placed in {space.name}: {obstacle}",
+            where=draft.case.filename,
+        )
+
+
+def check_static(draft: Draft, name: str) -> None:
+    """Raise UnsupportedError where the kernel's static shared memory, with its array ``name``
+    rewritten, is more than a kernel may have."""
+    if draft.static_bytes > STATIC_SHARED_BYTES:
+        raise UnsupportedError(
+            f"with array '{name}' rewritten the kernel takes {draft.static_bytes} bytes of static "
+            f"shared memory, it may have {STATIC_SHARED_BYTES}",
             where=draft.case.filename,
         )

@@ -15,6 +15,7 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.local_arrays import LocalArray
 from placewise.rewriter.body import edit_body
+from placewise.rewriter.capacity import check_static
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.tiles import check_block, thread_text
@@ -34,6 +35,8 @@ def share_local(case: Case, view: SourceView, local: LocalArray, space: str) -> 
     bound = bind_names(case, view)
     draft = Draft.start(bound, view)
     threads = prod(case.launch.block)
+    draft.static_bytes += local.bytes * threads
+    check_static(draft, local.name)
     thread = draft.unique("this_thread")
     draft.entry.append(f"const int {thread} = {thread_text(case.launch.block)};")
     check_block(draft)
@@ -59,7 +62,8 @@ def _zeroed(draft: Draft, local: LocalArray, thread: str) -> str:
     """The statement that sets all elements of a thread to zero."""
     counters = [draft.unique("at") for _ in local.lengths]
     loops = [
-        f"for (int {at} = 0; {at} < {length}; ++{at})"
+        # A macro may stand for an operator that binds less than "<".
+        f"for (int {at} = 0; {at} < {length if length.isdigit() else f'({length})'}; ++{at})"
         for at, length in zip(counters, local.lengths, strict=True)
     ]
     indices = "".join(f"[{at}]" for at in (*counters, thread))

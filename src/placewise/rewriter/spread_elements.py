@@ -16,6 +16,7 @@ from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.staging.own_elements import OwnElements
+from placewise.rewriter.capacity import check_static
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import launches_itself
 from placewise.rewriter.padded_rows import BANK_BYTES
@@ -25,7 +26,7 @@ from placewise.space import Placement
 
 BANKS = 32
 """Banks of shared memory (CUDA C++ Programming Guide, "Shared Memory")."""
-_C_BLOCK = re.compile(r'\bextern\s*"C"\s*\{')
+_C_BLOCK = re.compile(r'"C"(?:\s|/\*.*?\*/|//[^\n]*)*\{', re.S)
 
 
 def spread_elements(case: Case, view: SourceView, own: OwnElements) -> Rewritten:
@@ -48,17 +49,21 @@ def spread_elements(case: Case, view: SourceView, own: OwnElements) -> Rewritten
     if own.length is None:
         bound = _with_dynamic_memory(bound, draft, own, group, more)
     else:
-        if (own.elements or 0) <= group:
+        if own.elements is None or own.elements <= group:
             raise _refused(case, own, f"it has no more than {group} elements")
         start, end = own.length
-        text = draft.text.text[start:end].decode().strip()
-        length = text if re.fullmatch(r"\w+", text) else f"({text})"
+        text = draft.text.text[start:end].decode()
+        length = text if own.is_factor else f"({text})"
+        draft.static_bytes += own.elements // group * more * size
+        check_static(draft, own.name)
         draft.text.replace(start, end, f"{length} + {_unused(length, group, more)}")
         draft.host.append(f"// {own.name}: the launch stays as it is")
     name = _declare(draft, group, more)
     for start, end in own.indices:
-        draft.text.insert(start, f"{name}(")
-        draft.text.insert(end, ")")
+        # One argument, even where the index has a comma.
+        opening, closing = ("((", "))") if b"," in draft.text.text[start:end] else ("(", ")")
+        draft.text.insert(start, f"{name}{opening}")
+        draft.text.insert(end, closing)
     each = "an unused element" if more == 1 else f"{more} unused elements"
     draft.notes.append(f"{own.name}: {each} after every {group}, for the banks")
     draft.edits.append(
@@ -95,11 +100,12 @@ def _with_dynamic_memory(case: Case, draft: Draft, own: OwnElements, group: int,
 def _declare(draft: Draft, group: int, more: int) -> str:
     """Declare the function that gives an element its place, and return its name."""
     name, shift = draft.unique("spread"), group.bit_length() - 1
-    skipped = f"(at >> {shift})" if more == 1 else f"(at >> {shift}) * {more}"
+    kind, at = draft.inner("T"), draft.inner("at")
+    skipped = f"({at} >> {shift})" if more == 1 else f"({at} >> {shift}) * {more}"
     lines = [
-        "template <typename T>",
-        f"__device__ __forceinline__ auto {name}(T at) -> decltype(at + 0) {{",
-        f"    return at + {skipped};",
+        f"template <typename {kind}>",
+        f"__device__ __forceinline__ auto {name}({kind} {at}) -> decltype({at} + 0) {{",
+        f"    return {at} + {skipped};",
         "}",
     ]
     if _C_BLOCK.search(draft.case.source):

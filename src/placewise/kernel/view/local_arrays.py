@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import prod
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.view.staging.copies import static_shape
 from placewise.kernel.view.staging.uses import NotACopyError as OtherUseError
-from placewise.kernel.view.staging.uses import indexed_accesses
+from placewise.kernel.view.staging.uses import ends_lines, indexed_accesses
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
 
@@ -26,11 +27,20 @@ _OTHER_STORAGE = re.compile(
 )
 
 
+_NUMBER = re.compile(
+    r"bool|float|double|__half|__nv_bfloat16|(?:signed |unsigned )?char"
+    r"|(?:unsigned )?(?:short|int|long|long long|__int128)"
+)
+_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]")
+
+
 @dataclass(frozen=True)
 class LocalArray:
     """An array of each thread. Byte ranges are those of the source."""
 
     name: str
+    bytes: int
+    """Bytes of one thread's array."""
     lengths: tuple[str, ...]
     """How many elements it has in each dimension, as the source says it."""
     start: int
@@ -62,7 +72,12 @@ def local_array(case: Case, name: str) -> LocalArray:
     """
     kernel = parse_kernel(case)
     found = [n for n in _declared(kernel) if n.name == name]
-    if len(found) != 1:
+    if len(found) > 1:
+        raise UnsupportedError(
+            f"kernel '{case.kernel}' declares several arrays '{name}' of its threads' own",
+            where=case.filename,
+        )
+    if not found:
         raise UnsupportedError(
             f"kernel '{case.kernel}' has no array '{name}' of its threads' own",
             where=case.filename,
@@ -98,18 +113,29 @@ def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
     if any(n.kind == "LAMBDA_EXPR" for n in kernel.body.walk()):
         raise OtherUseError("a lambda may copy it", declared)
     before = text[declared.start : declared.location]
-    if declared.start < 0 or not _DECLARED.fullmatch(before) or _OTHER_STORAGE.search(before):
+    if (
+        declared.start < 0
+        or not _DECLARED.fullmatch(before)
+        or _has_other_storage(kernel, declared)
+    ):
         raise OtherUseError(_NOT_PLAIN, declared)
+    element = declared.type.partition("[")[0].strip().removeprefix("struct ")
+    if not _NUMBER.fullmatch(element) and not _VECTOR.fullmatch(element):
+        # Shared variables are not constructed.
+        raise OtherUseError("its elements are neither numbers nor vectors that change", declared)
     lengths, behind = _lengths(text, declared)
     set_to = text[behind : declared.end]
     if set_to.strip() and not _ZEROS.fullmatch(set_to):
         raise OtherUseError("it is set to other values than zero where it is declared", declared)
+    if set_to.strip() and not _NUMBER.fullmatch(element):
+        raise OtherUseError("it is set where it is declared, and has no numbers", declared)
     end = text.find(b";", declared.end)
     if end < 0 or text[declared.end : end].strip():
         raise OtherUseError("it is not declared in a statement of its own", declared)
     accesses = indexed_accesses(kernel, declared, len(lengths))
     return LocalArray(
         declared.name,
+        prod(static_shape(declared)) * accesses.element_bytes,
         lengths,
         declared.start,
         behind,
@@ -127,8 +153,17 @@ def _lengths(text: bytes, declared: Node) -> tuple[tuple[str, ...], int]:
     lengths = []
     for _ in static_shape(declared):
         found = _LENGTH.match(text, at, declared.end)
-        if found is None:
+        if found is None or ends_lines(found[1]):
             raise OtherUseError(_NOT_PLAIN, declared)
         lengths.append(found[1].decode().strip())
         at = found.end()
     return tuple(lengths), at
+
+
+def _has_other_storage(kernel: ParsedKernel, declared: Node) -> bool:
+    """Whether a declaration says, maybe by a macro, that its variable is not one of the thread that
+    it may change."""
+    start, end = declared.start, declared.location
+    macros = [m for m in kernel.macros if start <= m.start < end]
+    written = " ".join(t.text for m in macros for t in m.body)
+    return _OTHER_STORAGE.search(kernel.text[start:end] + b" " + written.encode()) is not None

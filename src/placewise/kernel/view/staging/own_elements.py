@@ -6,6 +6,7 @@ the array names an element by its index, and every one is changed alike.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from placewise.errors import UnsupportedError
@@ -15,11 +16,15 @@ from placewise.kernel.view.staging.uses import (
     NotACopyError as OtherUseError,
 )
 from placewise.kernel.view.staging.uses import (
+    ends_lines,
     indexed_accesses,
+    is_factor,
 )
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
 from placewise.kernel.view.tree.places import balanced
+
+_DYNAMIC = re.compile(rb"\bextern\b[^;{}]*\b__shared__\b|\b__shared__\b[^;{}]*\bextern\b")
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class OwnElements:
     """How many there are; None where the launch says so (dynamic shared memory)."""
     length: tuple[int, int] | None
     """Byte range of the expression that says how many there are; None where the launch does."""
+    is_factor: bool
+    """Whether that expression needs no parentheses beside an operator."""
     indices: tuple[tuple[int, int], ...]
     """Byte range of the index of each access."""
     line: int
@@ -69,6 +76,7 @@ def _elements(kernel: ParsedKernel, declared: Node) -> OwnElements:
         accesses.element_bytes,
         shape[0] if shape else None,
         length,
+        length is not None and is_factor(kernel, *length),
         accesses.indices,
         declared.line,
         accesses.lines,
@@ -84,10 +92,19 @@ def _length(kernel: ParsedKernel, declared: Node) -> tuple[int, int] | None:
             dynamic = is_shared(other) and other.type_kind == "INCOMPLETEARRAY"
             if dynamic and other is not declared:
                 raise OtherUseError("another array begins where it does", other)
+        if b"dynamic_smem" in kernel.text or b"total_smem" in kernel.text:
+            raise OtherUseError("the kernel may ask how much shared memory it has", declared)
+        own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
+        if len(_DYNAMIC.findall(kernel.text)) != 1 or not _DYNAMIC.search(own):
+            raise OtherUseError("another array of the file may begin where it does", declared)
         return None
     if declared.type_kind != "CONSTANTARRAY" or len(static_shape(declared)) != 1:
         raise OtherUseError("it has not one dimension of fixed size", declared)
     own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
     if own.count(b"[") != 1 or not own.endswith(b"]") or not balanced(own):
         raise OtherUseError("it is not declared as 'type name[length]'", declared)
-    return declared.start + own.rindex(b"[") + 1, declared.end - 1
+    inside = own[own.rindex(b"[") + 1 : -1]
+    if ends_lines(inside):
+        raise OtherUseError("it is not declared as 'type name[length]'", declared)
+    end = declared.end - 1
+    return end - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())

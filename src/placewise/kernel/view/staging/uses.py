@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from placewise.kernel.view.indices.values import BUILTINS
@@ -16,6 +17,8 @@ _EXITS = frozenset({"RETURN_STMT", "GOTO_STMT", "INDIRECT_GOTO_STMT", "ASM_STMT"
 _LEAVES_LOOP = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
 _WRAPPED = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+_TO_LINE_END = re.compile(rb"//|^[ \t]*#", re.M)
+"""Comments and directives, behind which nothing can be written in their line."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,10 @@ def indexed_accesses(kernel: ParsedKernel, declared: Node, dimensions: int = 1) 
         access = element_at(node, dimensions)
         if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
             raise NotACopyError("changed or passed on", node)
+        if _binds_reference(access):
+            raise NotACopyError("passed on", node)
+        if b"operator" in kernel.text and not _is_number(access.children[1]):
+            raise NotACopyError("its index is no number, and may have operators of its own", node)
         indices.add(_index(kernel.text, node, access))
         lines.add(node.line)
         sizes.add(access.size)
@@ -125,12 +132,46 @@ def indexed_accesses(kernel: ParsedKernel, declared: Node, dimensions: int = 1) 
     return IndexedAccesses(tuple(sorted(indices)), frozenset(lines), element_bytes)
 
 
+def _binds_reference(access: Node) -> bool:
+    """Whether a number is bound to a reference to a constant: as a value it would not be const."""
+    above = _with_member(access).parent
+    is_const = above is not None and above.type.startswith("const ")
+    return is_const and access.type_kind != "RECORD" and is_read(access)
+
+
+def _is_number(index: Node) -> bool:
+    """Whether an index is a number before any conversion."""
+    node = index
+    while node.type_kind not in ("RECORD", "ENUM") and node.children:
+        is_conversion = node.kind == "CALL_EXPR" and node.name.startswith("operator ")
+        if is_conversion or node.kind not in _WRAPPED:
+            return not is_conversion
+        node = node.children[0]
+    return node.type_kind not in ("RECORD", "ENUM")
+
+
+def ends_lines(text: bytes) -> bool:
+    """Whether an expression has comments or directives that take the rest of their line."""
+    return _TO_LINE_END.search(text) is not None
+
+
+def is_factor(kernel: ParsedKernel, start: int, end: int) -> bool:
+    """Whether an expression needs no parentheses beside any operator: a number, a name, or a macro
+    that stands for a number."""
+    text = kernel.text[start:end].decode()
+    bodies = [m.body for m in kernel.macros if start <= m.start < end]
+    numbers = all(len(b) == 1 and b[0].text[:1].isdigit() for b in bodies)
+    return re.fullmatch(r"\w+", text) is not None and numbers
+
+
 def _index(text: bytes, name: Node, access: Node) -> tuple[int, int]:
     """Byte range of the index of an access. Raises where it is not to be seen in the source."""
     start, end = bracketed(access, text)
     written = text[name.start : name.end].decode(errors="replace") == name.name
     if not written or start >= end or not balanced(text[start:end]):
         raise NotACopyError("used inside a macro", name)
+    if ends_lines(text[start:end]):
+        raise NotACopyError("its index has a comment or directive of a whole line", name)
     return start, end
 
 
