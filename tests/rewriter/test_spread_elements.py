@@ -95,7 +95,8 @@ def test_fewer_lanes_meet_in_a_bank():
 
 
 def test_dynamic_memory_grows_with_the_array():
-    case = scan(SCAN.replace(DECLARED, DYNAMIC), dynamic_bytes=1024)
+    told = "/* extern __shared__ memory; */ "
+    case = scan(SCAN.replace(DECLARED, told + DYNAMIC), dynamic_bytes=1024)
     found = spread(case)
     assert found.case.launch.shared_bytes == 1024 + 32
     assert "temp[];" in found.case.source

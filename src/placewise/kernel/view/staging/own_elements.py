@@ -24,6 +24,7 @@ from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
 from placewise.kernel.view.tree.places import balanced
 
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.S)
 _DYNAMIC = re.compile(rb"\bextern\b[^;{}]*\b__shared__\b|\b__shared__\b[^;{}]*\bextern\b")
 
 
@@ -95,7 +96,8 @@ def _length(kernel: ParsedKernel, declared: Node) -> tuple[int, int] | None:
         if b"dynamic_smem" in kernel.text or b"total_smem" in kernel.text:
             raise OtherUseError("the kernel may ask how much shared memory it has", declared)
         own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
-        if len(_DYNAMIC.findall(kernel.text)) != 1 or not _DYNAMIC.search(own):
+        code = _COMMENT.sub(b" ", kernel.text)
+        if len(_DYNAMIC.findall(code)) != 1 or not _DYNAMIC.search(own):
             raise OtherUseError("another array of the file may begin where it does", declared)
         return None
     if declared.type_kind != "CONSTANTARRAY" or len(static_shape(declared)) != 1:
