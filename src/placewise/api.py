@@ -128,8 +128,9 @@ def rewrite(
         return write_proven(case, machine, dict(chosen.spaces)).rewritten
     read = read_case(case)
     present = {use.name: use.present for use in read.view.arrays}
-    own = own_spaces(read.case, read.view, machine)
-    given = replace(chosen, spaces=tuple(one for one in chosen if one != (one[0], own.get(one[0]))))
+    own = own_spaces(read.case, read.view, machine, chosen.arrays)
+    # Write nothing of the source's own arrays that stay where they are.
+    given = replace(chosen, spaces=tuple((a, to) for a, to in chosen if own.get(a) != to))
     moves = {
         array: to
         for array, to in given

@@ -27,22 +27,25 @@ class AccessEnds:
         not known, since an access by a pointer may be to shared memory."""
         self.loaded: set[str] = set()
         """Arrays that are loaded from; atomics do not count."""
-        self._sites: tuple[Site, ...] = ()
+        self._width = np.zeros(0, np.int64)
+        self._is_load = self._is_shared = self._is_generic = np.zeros(0, np.bool_)
         self._arrays: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
         """Start of a run."""
-        self._sites, self._arrays = sites, arrays
+        self._arrays = arrays
+        self._width = np.array([site.lane_bytes for site in sites], np.int64)
+        self._is_load = np.array([site.kind == "load" for site in sites], np.bool_)
+        self._is_shared = np.array([site.space == "shared" for site in sites], np.bool_)
+        self._is_generic = np.array([site.space == "generic" for site in sites], np.bool_)
 
     def chunk(self, chunk: TraceChunk) -> None:
         """Look at a chunk's accesses."""
-        width = np.array([site.lane_bytes for site in self._sites], np.int64)
-        loads = np.array([site.kind == "load" for site in self._sites], np.bool_)[chunk.site]
-        ends = highest_offsets(chunk) + width[chunk.site]
-        spaces = np.array([site.space for site in self._sites])[chunk.site]
-        shared = ends[(spaces == "shared") & (chunk.mask != 0)]
-        unknown = bool(((spaces == "generic") & (chunk.array < 0)).any())
+        ends = highest_offsets(chunk) + self._width[chunk.site]
+        loads = self._is_load[chunk.site]
+        shared = ends[self._is_shared[chunk.site] & (chunk.mask != 0)]
+        unknown = bool((self._is_generic[chunk.site] & (chunk.array < 0)).any())
         with self._lock:
             if unknown:
                 self.shared_bytes = None

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.cases.case import Case
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.launch import AccessWindow, Argument
 from placewise.kernel.source import AccessPlace, Alias, ArrayUse, SourceView, Term
 from placewise.rewriter.text import EditedText, Render
@@ -103,6 +104,14 @@ class Draft:
             self.text.replace(
                 place.outer_start, place.outer_end, lambda render: make(render) + members
             )
+
+
+def require_cuda(case: Case) -> None:
+    """Raise UnsupportedError for a kernel without CUDA C++ source."""
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
+        )
 
 
 def strip_load_functions(draft: Draft, use: ArrayUse) -> None:

@@ -4,24 +4,19 @@ different banks: ``__shared__ float tile[32][32];`` becomes ``tile[32][32 + 1]``
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
-from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.staging.own_rows import OwnRows
-from placewise.rewriter.draft import Draft
+from placewise.rewriter.draft import Draft, require_cuda
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.undone import finished
 from placewise.space import Placement
 
 BANK_BYTES = 4
 """Bytes of a bank of shared memory (CUDA C++ Programming Guide, "Shared Memory")."""
-_FACTOR = re.compile(r"\w+")
-"""Lengths of rows that need no parentheses beside ``+``."""
 
 
 def pad_rows(case: Case, view: SourceView, rows: OwnRows) -> Rewritten:
@@ -30,20 +25,16 @@ def pad_rows(case: Case, view: SourceView, rows: OwnRows) -> Rewritten:
 
     Raises UnsupportedError where the kernel is not CUDA C++.
     """
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
+    require_cuda(case)
     draft = Draft.start(bind_names(case, view), view)
-    start, end = rows.length
-    length = draft.text.text[start:end].decode().strip()
-    longer = length if _FACTOR.fullmatch(length) else f"({length})"
+    length = draft.text.text[slice(*rows.length)].decode()
+    longer = length if rows.is_factor else f"({length})"
     size = np.dtype(rows.element_dtype).itemsize if rows.element_dtype else BANK_BYTES
     more = max(1, BANK_BYTES // size)
-    draft.text.replace(start, end, f"{longer} + {more}")
+    draft.text.replace(*rows.length, f"{longer} + {more}")
     draft.notes.append(f"{rows.name}: rows of {rows.columns} + {more} elements, for the banks")
     draft.edits.append(
         f"{rows.name}: rows of shared memory are longer by {more} (line {rows.line})"
     )
     draft.host.append(f"// {rows.name}: the launch stays as it is")
-    return finished(draft, case, Placement((), padded=(rows.name,)))
+    return finished(draft, Placement((), padded=(rows.name,)))

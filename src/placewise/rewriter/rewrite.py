@@ -12,7 +12,7 @@ from typing import assert_never
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
@@ -24,7 +24,7 @@ from placewise.rewriter.capacity import (
     check_rows,
 )
 from placewise.rewriter.chunked_loops import ASYNC_COPIES, place_chunked
-from placewise.rewriter.draft import Draft
+from placewise.rewriter.draft import Draft, require_cuda
 from placewise.rewriter.host import host_text
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
@@ -86,10 +86,7 @@ def draft_placement(
     buffers that already hold arrays, by the arrays' names. Raises UnsupportedError naming array and
     reason where the source cannot be rewritten.
     """
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
+    require_cuda(case)
     case = bind_names(case, view)
     moves = [
         (a, machine.space(space))

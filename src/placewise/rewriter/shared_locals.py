@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from math import prod
 
-from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.local_arrays import LocalArray
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import check_static
-from placewise.rewriter.draft import Draft
+from placewise.rewriter.draft import Draft, require_cuda
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.tiles import check_block, thread_text
 from placewise.rewriter.undone import finished
@@ -28,12 +27,8 @@ def share_local(case: Case, view: SourceView, local: LocalArray, space: str) -> 
 
     Raises UnsupportedError where the kernel is not CUDA C++.
     """
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
-    bound = bind_names(case, view)
-    draft = Draft.start(bound, view)
+    require_cuda(case)
+    draft = Draft.start(bind_names(case, view), view)
     threads = prod(case.launch.block)
     draft.static_bytes += local.bytes * threads
     check_static(draft, local.name)
@@ -55,7 +50,7 @@ def share_local(case: Case, view: SourceView, local: LocalArray, space: str) -> 
         f"{len(local.access_ends)} accesses go there"
     )
     draft.host.append(f"// {local.name}: the launch stays as it is")
-    return finished(draft, bound, Placement.of({local.name: space}))
+    return finished(draft, Placement.of({local.name: space}))
 
 
 def _zeroed(draft: Draft, local: LocalArray, thread: str) -> str:

@@ -9,15 +9,14 @@ GPU Gems 3, 2007, chapter 39.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.staging.own_elements import OwnElements
 from placewise.rewriter.capacity import check_static
-from placewise.rewriter.draft import Draft
+from placewise.rewriter.draft import Draft, require_cuda
 from placewise.rewriter.host import launches_itself
 from placewise.rewriter.padded_rows import BANK_BYTES
 from placewise.rewriter.rewritten import Rewritten
@@ -36,27 +35,22 @@ def spread_elements(case: Case, view: SourceView, own: OwnElements) -> Rewritten
     banks, its elements do not fill banks evenly, or the file itself launches the kernel with too
     little dynamic shared memory for the longer array.
     """
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
+    require_cuda(case)
     size = own.element_bytes
     if size not in (1, 2, 4, 8, 16):
         raise _refused(case, own, f"its elements have {size} bytes")
     group, more = BANKS * BANK_BYTES // size, max(1, BANK_BYTES // size)
-    bound = bind_names(case, view)
-    draft = Draft.start(bound, view)
+    draft = Draft.start(bind_names(case, view), view)
     if own.length is None:
-        bound = _with_dynamic_memory(bound, draft, own, group, more)
+        _take_dynamic_memory(draft, own, group, more)
     else:
         if own.elements is None or own.elements <= group:
             raise _refused(case, own, f"it has no more than {group} elements")
-        start, end = own.length
-        text = draft.text.text[start:end].decode()
+        text = draft.text.text[slice(*own.length)].decode()
         length = text if own.is_factor else f"({text})"
         draft.static_bytes += own.elements // group * more * size
         check_static(draft, own.name)
-        draft.text.replace(start, end, f"{length} + {_unused(length, group, more)}")
+        draft.text.replace(*own.length, f"{length} + {_unused(length, group, more)}")
         draft.host.append(f"// {own.name}: the launch stays as it is")
     name = _declare(draft, group, more)
     for start, end in own.indices:
@@ -70,7 +64,7 @@ def spread_elements(case: Case, view: SourceView, own: OwnElements) -> Rewritten
         f"{own.name}: {each} after every {group} (line {own.line}), "
         f"{len(own.indices)} accesses go by {name}"
     )
-    return finished(draft, bound, Placement((), padded=(own.name,)))
+    return finished(draft, Placement((), padded=(own.name,)))
 
 
 def _refused(case: Case, own: OwnElements, why: str) -> UnsupportedError:
@@ -83,18 +77,17 @@ def _unused(length: str, group: int, more: int) -> str:
     return f"{length} / {group}" + ("" if more == 1 else f" * {more}")
 
 
-def _with_dynamic_memory(case: Case, draft: Draft, own: OwnElements, group: int, more: int) -> Case:
-    """The case with a launch that has room for the spread elements."""
+def _take_dynamic_memory(draft: Draft, own: OwnElements, group: int, more: int) -> None:
+    """Give the launch room for the spread elements."""
+    case = draft.case
     if launches_itself(case):
         raise _refused(case, own, "the launches in this file do not ask for the longer array")
     elements = case.launch.shared_bytes // own.element_bytes
-    longer = (elements + elements // group * more) * own.element_bytes
-    draft.shared_bytes = longer
+    draft.shared_bytes = (elements + elements // group * more) * own.element_bytes
     draft.host.append(
         f"// {own.name}: its {elements} elements take {_unused('elements', group, more)} more, "
-        f"{longer} bytes of dynamic shared memory instead of {case.launch.shared_bytes}"
+        f"{draft.shared_bytes} bytes of dynamic shared memory instead of {case.launch.shared_bytes}"
     )
-    return replace(case, launch=replace(case.launch, shared_bytes=longer))
 
 
 def _declare(draft: Draft, group: int, more: int) -> str:

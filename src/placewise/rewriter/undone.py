@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.staging.copies import StagedRead, StagedTile, staged_tile
 from placewise.kernel.view.staging.fill import Affine
 from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
-from placewise.rewriter.draft import Draft
+from placewise.rewriter.draft import Draft, require_cuda
 from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
@@ -36,31 +36,29 @@ def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
 
     Raises UnsupportedError, with the line and the reason, where the source cannot be written so.
     """
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
-    case = bind_names(case, view)
-    draft = Draft.start(case, view)
+    require_cuda(case)
+    draft = Draft.start(bind_names(case, view), view)
     if any(one.name == name for one in view.constants):
         _undo_constant(draft, name, space)
     else:
-        _undo_tile(draft, staged_tile(case, view, name), space)
-    return finished(draft, case, Placement.of({name: space}))
+        _undo_tile(draft, staged_tile(draft.case, view, name), space)
+    return finished(draft, Placement.of({name: space}))
 
 
-def finished(draft: Draft, case: Case, placement: Placement) -> Rewritten:
-    """What the edits of ``draft`` make of ``case``, in which arrays of its source are placed by
+def finished(draft: Draft, placement: Placement) -> Rewritten:
+    """What the edits of ``draft`` make of its case, in which arrays of its source are placed by
     ``placement``."""
+    case = draft.case
     put_members_back(draft)
     edit_signature(draft)
     insert_notes(draft, "Placed by Placewise:")
     source = with_line_ends_of(case.source, draft.text.finish())
     kept = tuple(a for a in case.inputs.arguments if draft.arguments.get(a.name, a) is not None)
     inputs = replace(case.inputs, arguments=kept)
+    launch = replace(case.launch, shared_bytes=draft.shared_bytes)
     return Rewritten(
         placement=placement,
-        case=with_structs(replace(case, source=source, inputs=inputs), case),
+        case=with_structs(replace(case, source=source, launch=launch, inputs=inputs), case),
         host=back_in_structs("\n".join(draft.host) + "\n", case),
         edits=tuple(back_in_structs(one, case) for one in draft.edits),
         checks=tuple(draft.checks.items()),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.own_arrays.__main__ import cases
 from placewise import Placement, advise, make_case, rewrite
 from placewise.advisor.forms.agnostic import write_placement
 from placewise.errors import CaseError
@@ -49,26 +50,7 @@ def test_rows_without_conflicts_stay():
 @pytest.mark.slow
 def test_elements_of_a_scan_are_spread():
     """A work-efficient prefix sum, whose strides of 2, 4, 8 … meet in the same banks."""
-    source = """
-    __global__ void scan(const float *in, float *out, int n) {
-        extern __shared__ float temp[];
-        int t = threadIdx.x, offset = 1;
-        in += blockIdx.x * n, out += blockIdx.x * n;
-        temp[2 * t] = in[2 * t];
-        temp[2 * t + 1] = in[2 * t + 1];
-        for (int d = n >> 1; d > 0; d >>= 1) {
-            __syncthreads();
-            if (t < d) temp[offset * (2 * t + 2) - 1] += temp[offset * (2 * t + 1) - 1];
-            offset *= 2;
-        }
-        __syncthreads();
-        out[2 * t] = temp[2 * t];
-        out[2 * t + 1] = temp[2 * t + 1];
-    }
-    """
-    data = np.random.default_rng(1).random((1024, 1024), np.float32)
-    arguments = [data, np.zeros_like(data), np.int32(1024)]
-    case = make_case("scan", source, arguments, block=512, grid=1024, shared_bytes=4096)
+    case = next(one for one in cases() if one.kernel == "scan")
     best = advise(case, "A100", finalists=1).recommended
     assert best is not None
     assert best.placement.padded == ("temp",)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from placewise.advisor.forms.local_forms import LOCAL, shared_space
-from placewise.advisor.forms.undone_forms import global_space, own_arrays
+from placewise.advisor.forms.local_forms import LOCAL
+from placewise.advisor.forms.own_forms import global_space, shared_space
+from placewise.advisor.forms.undone_forms import own_arrays
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
@@ -33,7 +34,7 @@ def write_own(
     given = {use.name for use in view.arrays}
     constants = {one.name for one in view.constants} - given
     own = {*constants, *view.shared} - given
-    threads = _local_names(case) - own - given
+    threads = _local_names(case, set(moves) - own - given)
     named = [array for array in moves if array in own | threads]
     if not named:
         return None
@@ -60,10 +61,18 @@ def write_own(
     return undo(case, view, array, to)
 
 
-def own_spaces(case: Case, view: SourceView, machine: Machine) -> dict[str, str]:
-    """Where the arrays are that the source declares itself."""
-    return dict.fromkeys(_local_names(case), LOCAL) | own_arrays(view, machine)
+def own_spaces(
+    case: Case, view: SourceView, machine: Machine, names: Collection[str]
+) -> dict[str, str]:
+    """Where those of the arrays ``names`` are that the source declares itself."""
+    own = own_arrays(view, machine)
+    others = set(names) - set(own) - {use.name for use in view.arrays}
+    return own | dict.fromkeys(_local_names(case, others), LOCAL)
 
 
-def _local_names(case: Case) -> set[str]:
-    return set(local_array_names(case)) if case.language is Language.CUDA else set()
+def _local_names(case: Case, names: set[str]) -> set[str]:
+    """Those of ``names`` that are arrays of each thread; the source is read only if there are
+    some."""
+    if not names or case.language is not Language.CUDA:
+        return set()
+    return names & set(local_array_names(case))

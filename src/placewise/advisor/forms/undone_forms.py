@@ -6,26 +6,22 @@ for an old GPU may be faster without a memory that paid there.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from placewise.advisor.advice import Option
-from placewise.advisor.forms.at_once import tried
-from placewise.advisor.forms.timed_form import time_beside
-from placewise.advisor.forms.timing import ratio_of_times
-from placewise.advisor.forms.verify import verify
+from placewise.advisor.forms.own_forms import (
+    MOST,
+    global_space,
+    shared_space,
+    tried_own,
+    with_spaces,
+)
 from placewise.advisor.prepare import Prepared
-from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Language
-from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.progress import Progress
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.undone import undo
-from placewise.space import Way
 
-_MOST = 4
-"""Arrays of a kernel that are tried."""
 _STEP = "trying its own arrays in global memory"
 
 
@@ -33,17 +29,11 @@ def own_arrays(view: SourceView, machine: Machine) -> dict[str, str]:
     """Space, as the machine calls it, of each array that the source itself has put into constant or
     shared memory."""
     constant = next((s.name for s in machine.spaces if s.way.facts.host_filled), "constant")
-    shared = next((s.name for s in machine.spaces if s.way.facts.per_block), "shared")
     found = {one.name: constant for one in view.constants if one.obstacle is None}
-    found |= dict.fromkeys(view.shared, shared)
+    found |= dict.fromkeys(view.shared, shared_space(machine))
     return {
         name: space for name, space in found.items() if all(name != u.name for u in view.arrays)
     }
-
-
-def global_space(machine: Machine) -> str:
-    """What the machine calls the space of arrays that are indexed as they come."""
-    return next((s.name for s in machine.spaces if s.way is Way.DIRECT), "global")
 
 
 def with_undone(
@@ -57,55 +47,10 @@ def with_undone(
     machine = prepared.machine
     if prepared.case.language is not Language.CUDA or present.rerun is None:
         return present, []
-    own = list(own_arrays(prepared.view, machine).items())[:_MOST]
+    own = list(own_arrays(prepared.view, machine).items())[:MOST]
 
-    def one(array: tuple[str, str]) -> Option | None:
-        return _undone(array[0], prepared, present)
+    def write(array: tuple[str, str]) -> Rewritten:
+        return undo(prepared.case, prepared.view, array[0], global_space(machine))
 
-    progress(_STEP, 0, len(own))
-    found: dict[tuple[str, str], Option | None] = dict.fromkeys(own)
-    for done, (array, option) in enumerate(tried(own, one, prepared, present.timed), start=1):
-        progress(_STEP, done, len(own))
-        found[array] = option
-    moved = [array for array, option in found.items() if option is not None]
-    placement = replace(present.placement, spaces=(*present.placement.spaces, *moved))
-    options = [option for option in found.values() if option is not None]
-    return replace(present, placement=placement), options
-
-
-def _undone(array: str, prepared: Prepared, present: Option) -> Option | None:
-    """The form with the source's own ``array`` in global memory; None where it cannot be written,
-    proven or timed."""
-    try:
-        rewritten = undo(prepared.case, prepared.view, array, global_space(prepared.machine))
-    except PlacewiseError:
-        return None
-    return own_form(rewritten, prepared, present)
-
-
-def own_form(rewritten: Rewritten, prepared: Prepared, present: Option) -> Option | None:
-    """A form that differs from the ``present`` one in arrays of the source itself; None where it
-    does not compile, computes something else or has no time."""
-    try:
-        kernel = compile_case(rewritten.case)
-    except PlacewiseError:
-        return None
-    verification = verify(rewritten, prepared.case, prepared.execution, kernel)
-    timed = time_beside(kernel, rewritten.case, prepared, present.timed)
-    rerun = ratio_of_times(timed, present.timed)
-    if not verification.identical or rerun is None:
-        return None
-    return Option(
-        placement=replace(
-            rewritten.placement,
-            spaces=(*present.placement.spaces, *rewritten.placement.spaces),
-        ),
-        prediction=present.prediction,
-        traffic=present.traffic,
-        measured_ms=present.measured_ms,
-        rewritten=rewritten,
-        verification=verification,
-        timed=timed,
-        beside=present.timed,
-        rerun=rerun,
-    )
+    found = tried_own(_STEP, own, write, prepared, present, progress)
+    return with_spaces(present, found), list(found.values())

@@ -18,8 +18,10 @@ def execution_of(
     device: Device,
     outputs: tuple[tuple[str, NDArray[np.generic]], ...],
     seconds: float,
+    block_work: NDArray[np.int64],
 ) -> Execution:
-    """The workers' counts and the windows they touched, added up."""
+    """The workers' counts and the windows they touched, added up, and what they did of each
+    block."""
     program = translation.program
     counters = np.sum([w.counters for w in workers], axis=0)
     touched = np.any([w.touched for w in workers], axis=0)
@@ -37,6 +39,7 @@ def execution_of(
         sites=translation.sites,
         site_executions=_site_executions(translation, by_block, own),
         block_executions=by_block,
+        block_work=block_work,
         block_places=translation.block_places,
         guard_executions=guards,
         guard_places=tuple(tuple(places) for places in program.guards),

@@ -7,7 +7,6 @@ import os
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -150,10 +149,8 @@ def run_on(
     for worker in runner.workers if check is None else ():
         if worker.fault is not None:
             raise execution_error(worker.fault, kernel, launch, module, translation, device)
-    execution = execution_of(
-        runner.workers, translation, device, outputs, time.perf_counter() - start
-    )
-    return replace(execution, block_work=runner.block_work)
+    seconds = time.perf_counter() - start
+    return execution_of(runner.workers, translation, device, outputs, seconds, runner.block_work)
 
 
 def _flags_of(traced: NDArray[np.uint8], blocks: Blocks) -> NDArray[np.uint8]:

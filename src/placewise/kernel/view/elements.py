@@ -30,6 +30,7 @@ _TEXEL_SCALARS = frozenset(
 _WIDE_SCALARS = frozenset({"double", "long", "unsigned long", "long long", "unsigned long long"})
 
 
+_RARE_NUMBERS = frozenset({"__nv_bfloat16", "__int128", "unsigned __int128"})
 HALVES = frozenset({"__half", "__half2", "__nv_bfloat16", "__nv_bfloat162"})
 """CUDA's numbers of 16 bits and pairs of them: classes, whose conversions only read."""
 
@@ -58,6 +59,16 @@ def is_integer(type_text: str) -> bool:
 def is_number(type_text: str) -> bool:
     """Whether a canonical type is a number of C: whole, real or bool, no vector and no half."""
     return type_text in _DTYPES and not type_text.startswith("__")
+
+
+def is_one_number(type_text: str) -> bool:
+    """Whether a canonical type is a number of C or CUDA, halves among them, and no vector."""
+    return type_text in _DTYPES or type_text in _RARE_NUMBERS
+
+
+def is_vector(type_text: str) -> bool:
+    """Whether a canonical type is a vector of CUDA, such as ``float4``."""
+    return _VECTOR.match(type_text) is not None
 
 
 def is_unsigned(type_text: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced
@@ -19,7 +20,6 @@ from placewise.space import LOAD_FUNCTIONS
 
 _WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
 _STATEMENTS = ("COMPOUND_STMT", "FOR_STMT", "DECL_STMT", "NULL_STMT")
-_STEPS = ("++", "--", "p++", "p--")
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
 _ATOMIC = "atomic"
 """Names of the functions that update a number in memory start so."""
@@ -163,7 +163,7 @@ class ArrayFollower:
                 return self._element(around, node, around.children[1], name)
             elif kind == "UNARY_OPERATOR" and operator == "*":
                 return self._element(around, node, None, name)
-            elif kind == "UNARY_OPERATOR" and operator in _STEPS and not is_fixed:
+            elif kind == "UNARY_OPERATOR" and operator in STEPS and not is_fixed:
                 node = around
             elif self._stays_inside(around, name):
                 node, is_fixed = around, False

@@ -11,6 +11,7 @@ from math import prod
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
+from placewise.kernel.view.elements import is_one_number, is_vector
 from placewise.kernel.view.staging.copies import static_shape
 from placewise.kernel.view.staging.uses import NotACopyError as OtherUseError
 from placewise.kernel.view.staging.uses import ends_lines, indexed_accesses
@@ -25,13 +26,6 @@ _NOT_PLAIN = "it is not declared as 'type name[length]'"
 _OTHER_STORAGE = re.compile(
     rb"\b(?:static|extern|const|constexpr|volatile|register|thread_local)\b"
 )
-
-
-_NUMBER = re.compile(
-    r"bool|float|double|__half|__nv_bfloat16|(?:signed |unsigned )?char"
-    r"|(?:unsigned )?(?:short|int|long|long long|__int128)"
-)
-_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]")
 
 
 @dataclass(frozen=True)
@@ -120,14 +114,14 @@ def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
     ):
         raise OtherUseError(_NOT_PLAIN, declared)
     element = declared.type.partition("[")[0].strip().removeprefix("struct ")
-    if not _NUMBER.fullmatch(element) and not _VECTOR.fullmatch(element):
+    if not is_one_number(element) and not is_vector(element):
         # Shared variables are not constructed.
         raise OtherUseError("its elements are neither numbers nor vectors that change", declared)
     lengths, behind = _lengths(text, declared)
     set_to = text[behind : declared.end]
     if set_to.strip() and not _ZEROS.fullmatch(set_to):
         raise OtherUseError("it is set to other values than zero where it is declared", declared)
-    if set_to.strip() and not _NUMBER.fullmatch(element):
+    if set_to.strip() and not is_one_number(element):
         raise OtherUseError("it is set where it is declared, and has no numbers", declared)
     end = text.find(b";", declared.end)
     if end < 0 or text[declared.end : end].strip():

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from placewise.kernel.source import AccessPlace, Term
 from placewise.kernel.view.elements import HALVES, loads_by_intrinsic
 from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
@@ -37,7 +38,6 @@ CASTS = frozenset(
 TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _CONVERSION = "operator "
 """How the name of a conversion such as ``operator float`` begins; those of others have no space."""
-_STEPS = frozenset({"++", "--", "p++", "p--"})
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 ASSIGNMENT_CALLS = frozenset(
@@ -154,7 +154,7 @@ class _Follower:
                 return self.element_at(parent, reach)
             elif parent.kind == "UNARY_OPERATOR" and parent.operator == "*":
                 return self.element_at(parent, reach)
-            elif parent.operator in _STEPS or parent.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
+            elif parent.operator in STEPS or parent.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
                 if node is not parent.children[0]:
                     return self.obstruct("used as a pointer", parent)
                 reach.variable.changed = reach.variable.changed or parent.line
@@ -269,7 +269,7 @@ class _Follower:
             return "store"
         if parent.kind == "COMPOUND_ASSIGNMENT_OPERATOR" and first:
             return "update"
-        if parent.kind == "UNARY_OPERATOR" and parent.operator in _STEPS:
+        if parent.kind == "UNARY_OPERATOR" and parent.operator in STEPS:
             return "update"
         if parent.kind == "CALL_EXPR" and parent.name in ASSIGNMENT_CALLS and first:
             return "store" if parent.name == "operator=" else "update"

@@ -159,10 +159,10 @@ class ActiveProfiler(Profiler):
         run = machine.processor.sms_per_tpc if shared else 1
         count = -(-used // run)
         places = np.floor(_spread(count) * count).astype(np.int64)
-        order = dict.fromkeys([*places.tolist(), *range(count)])
+        order = list(dict.fromkeys([*places.tolist(), *range(count)]))
         if block_work is not None and len(block_work):
             unit = np.arange(plan.blocks) % plan.sms // run
-            order = dict.fromkeys(balanced_order(list(order), unit, block_work))
+            order = balanced_order(order, unit, block_work)
         return [np.arange(k * run, min(used, (k + 1) * run)) for k in order]
 
     def _blocks_of(self, sms: NDArray[np.int64], first: int, waves: int) -> NDArray[np.int64]:

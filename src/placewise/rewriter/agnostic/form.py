@@ -11,7 +11,7 @@ import numpy as np
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Argument
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
@@ -21,6 +21,7 @@ from placewise.rewriter.agnostic.fine_grained import FineGrained, fine_grained
 from placewise.rewriter.agnostic.host_header import host_header
 from placewise.rewriter.agnostic.kernel_text import unique_functions
 from placewise.rewriter.agnostic.names import AgnosticNames, agnostic_names
+from placewise.rewriter.draft import require_cuda
 from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.ways.host_buffer import data_of
@@ -187,10 +188,7 @@ def write_agnostic(
 
 
 def _check(case: Case, view: SourceView) -> None:
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
+    require_cuda(case)
     line = case.source.encode()[: view.signature_start].count(b"\n") + 1
     where = f"{case.filename}:{line}"
     if view.in_namespace:

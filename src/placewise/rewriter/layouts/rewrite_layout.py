@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Argument, ArrayArgument
 from placewise.kernel.source import Parameter, SourceView
 from placewise.kernel.struct_uses import StructArrays, StructUse, UseKind
+from placewise.rewriter.draft import require_cuda
 from placewise.rewriter.layouts.accessors import element_type, layout_declarations
 from placewise.rewriter.layouts.names import LayoutNames, is_struct, layout_names
 from placewise.rewriter.text import EditedText, Render
@@ -112,10 +113,7 @@ def _check_kernel(kernel: KernelArrays, first: KernelArrays) -> None:
     """Raise UnsupportedError unless the kernel can be written for another layout, beside the first
     one."""
     case, arrays = kernel.case, kernel.arrays
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
+    require_cuda(case)
     if arrays.obstacle is not None:
         raise UnsupportedError(
             f"{arrays.type_name} cannot have another layout: {arrays.obstacle}",

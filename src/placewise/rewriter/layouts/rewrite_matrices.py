@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import UnsupportedError
-from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
 from placewise.kernel.matrix_arrays import StoredMatrix
 from placewise.kernel.source import SourceView, Split
 from placewise.kernel.view.tiles.tile import whole_numbers
 from placewise.rewriter.body import edit_body
-from placewise.rewriter.draft import Draft, sum_text
+from placewise.rewriter.draft import Draft, require_cuda, sum_text
 from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.signature import edit_signature, insert_notes
 from placewise.rewriter.text import Render
@@ -54,10 +53,7 @@ def rewrite_matrices(case: Case, view: SourceView, stored: tuple[StoredMatrix, .
     UnsupportedError where the kernel is not CUDA C++, CaseError for an order that does not fit its
     matrix.
     """
-    if case.language is not Language.CUDA:
-        raise UnsupportedError(
-            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
-        )
+    require_cuda(case)
     draft = Draft.start(case, view)
     strides: dict[str, str] = {}
     for one in stored:

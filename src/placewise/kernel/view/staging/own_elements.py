@@ -16,13 +16,12 @@ from placewise.kernel.view.staging.uses import (
     NotACopyError as OtherUseError,
 )
 from placewise.kernel.view.staging.uses import (
-    ends_lines,
     indexed_accesses,
     is_factor,
+    last_length,
 )
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
-from placewise.kernel.view.tree.places import balanced
 
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.S)
 _DYNAMIC = re.compile(rb"\bextern\b[^;{}]*\b__shared__\b|\b__shared__\b[^;{}]*\bextern\b")
@@ -102,11 +101,4 @@ def _length(kernel: ParsedKernel, declared: Node) -> tuple[int, int] | None:
         return None
     if declared.type_kind != "CONSTANTARRAY" or len(static_shape(declared)) != 1:
         raise OtherUseError("it has not one dimension of fixed size", declared)
-    own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
-    if own.count(b"[") != 1 or not own.endswith(b"]") or not balanced(own):
-        raise OtherUseError("it is not declared as 'type name[length]'", declared)
-    inside = own[own.rindex(b"[") + 1 : -1]
-    if ends_lines(inside):
-        raise OtherUseError("it is not declared as 'type name[length]'", declared)
-    end = declared.end - 1
-    return end - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
+    return last_length(kernel, declared, 1)

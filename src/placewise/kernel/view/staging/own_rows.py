@@ -23,13 +23,14 @@ from placewise.kernel.view.staging.uses import (
     element_at,
     indices_of,
     is_assigned,
+    is_factor,
     is_read,
     is_updated,
+    last_length,
 )
 from placewise.kernel.view.tiles.tile import make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.places import balanced
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class OwnRows:
     """The dtype of its elements; None where they are no numbers."""
     length: tuple[int, int]
     """Byte range, in the source, of the expression that says how many elements a row has."""
+    is_factor: bool
+    """Whether that expression needs no parentheses beside an operator."""
     line: int
     accesses: frozenset[int]
     """Lines that access the array."""
@@ -71,7 +74,7 @@ def _rows(case: Case, view: SourceView, kernel: ParsedKernel, declared: Node) ->
         raise OtherUseError("it has not two or more dimensions of fixed size", declared)
     if kernel.errors:
         raise OtherUseError("the parser does not understand all of the file", declared)
-    length = _length(kernel.text, declared, len(shape))
+    length = last_length(kernel, declared, len(shape))
     inputs = bind_parameters(case, view.parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
     lines = set()
@@ -84,7 +87,15 @@ def _rows(case: Case, view: SourceView, kernel: ParsedKernel, declared: Node) ->
         _check_inside(values, access, shape)
         lines.add(node.line)
     element = dtype_of(declared.type.partition("[")[0].strip())
-    return OwnRows(declared.name, shape[-1], element, length, declared.line, frozenset(lines))
+    return OwnRows(
+        declared.name,
+        shape[-1],
+        element,
+        length,
+        is_factor(kernel, *length),
+        declared.line,
+        frozenset(lines),
+    )
 
 
 def _check_inside(values: Values, access: Node, shape: tuple[int, ...]) -> None:
@@ -97,11 +108,3 @@ def _check_inside(values: Values, access: Node, shape: tuple[int, ...]) -> None:
             raise OtherUseError(f"an index of it has no bound: {error}", access) from None
         if low < 0 or high >= most:
             raise OtherUseError("an index of it may lie beyond its row", access)
-
-
-def _length(text: bytes, declared: Node, dimensions: int) -> tuple[int, int]:
-    """Byte range of the text between the last brackets of a declaration."""
-    own = text[declared.start : declared.end] if declared.start >= 0 else b""
-    if own.count(b"[") != dimensions or not own.endswith(b"]") or not balanced(own):
-        raise OtherUseError("it is not declared as 'type name[rows][columns]'", declared)
-    return declared.start + own.rindex(b"[") + 1, declared.end - 1

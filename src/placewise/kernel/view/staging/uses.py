@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from placewise.kernel.view.indices.values import BUILTINS
 from placewise.kernel.view.pointers import is_atomic
+from placewise.kernel.view.tree.around import STEPS, WRAPPERS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced, bracketed
@@ -16,7 +17,6 @@ _BARRIER = "__syncthreads"
 _EXITS = frozenset({"RETURN_STMT", "GOTO_STMT", "INDIRECT_GOTO_STMT", "ASM_STMT", "MS_ASM_STMT"})
 _LEAVES_LOOP = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
-_WRAPPED = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _TO_LINE_END = re.compile(rb"//|^[ \t]*#", re.M)
 """Comments and directives, behind which nothing can be written in their line."""
 
@@ -98,7 +98,7 @@ def is_updated(kernel: ParsedKernel, access: Node) -> bool:
     if above.kind != "UNARY_OPERATOR":
         return False
     if above.operator != "&":
-        return above.operator in ("++", "--", "p++", "p--")
+        return above.operator in STEPS
     call = next((a for a in above.above() if a.kind == "CALL_EXPR"), None)
     if call is None or not is_atomic(kernel, call):
         return False
@@ -144,10 +144,22 @@ def _is_number(index: Node) -> bool:
     node = index
     while node.type_kind not in ("RECORD", "ENUM") and node.children:
         is_conversion = node.kind == "CALL_EXPR" and node.name.startswith("operator ")
-        if is_conversion or node.kind not in _WRAPPED:
+        if is_conversion or node.kind not in WRAPPERS:
             return not is_conversion
         node = node.children[0]
     return node.type_kind not in ("RECORD", "ENUM")
+
+
+def last_length(kernel: ParsedKernel, declared: Node, dimensions: int) -> tuple[int, int]:
+    """Byte range of the text, without blanks, between the last brackets of the declaration of an
+    array of so many dimensions. Raises NotACopyError where it is no plain declaration."""
+    own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
+    inside = own[own.rfind(b"[") + 1 : -1]
+    plain = own.count(b"[") == dimensions and own.endswith(b"]") and balanced(own)
+    if not plain or ends_lines(inside):
+        raise NotACopyError(f"it is not declared as 'type name{'[length]' * dimensions}'", declared)
+    end = declared.end - 1
+    return end - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
 
 
 def ends_lines(text: bytes) -> bool:
@@ -180,7 +192,7 @@ def element_at(name: Node, dimensions: int) -> Node:
     access = name
     for _ in range(dimensions):
         inner, outer = access, access.parent
-        while outer is not None and outer.kind in _WRAPPED:
+        while outer is not None and outer.kind in WRAPPERS:
             inner, outer = outer, outer.parent
         if outer is None or outer.kind != "ARRAY_SUBSCRIPT_EXPR" or outer.children[0] is not inner:
             raise NotACopyError("used as a pointer", name)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from placewise.kernel.chunks import Guard, GuardKind
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
 from placewise.kernel.view.written_out.pointer_roots import changes
@@ -241,7 +242,7 @@ def reads_memory(node: Node) -> bool:
         (n.kind in _READS and n not in addressed)
         or (n.kind == "UNARY_OPERATOR" and n.operator == "*")
         or n.kind == "COMPOUND_ASSIGNMENT_OPERATOR"
-        or n.operator in ("=", "++", "--", "p++", "p--")
+        or n.operator in ("=", *STEPS)
         or (n.kind == "MEMBER_REF_EXPR" and n.children and n.children[0].type_kind == "POINTER")
         for n in node.walk()
     )

@@ -6,7 +6,8 @@ from placewise.kernel.view.tree.node import Node
 
 WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
 """Brackets and conversions without text."""
-_POINTER_STEPS = ("++", "--", "p++", "p--")
+STEPS = frozenset({"++", "--", "p++", "p--"})
+"""Operators that add one to what they stand at, or take one away; ``p``: behind it."""
 
 
 def outside(node: Node) -> Node | None:
@@ -29,7 +30,7 @@ def stays_pointer(node: Node) -> bool:
     if node.kind == "BINARY_OPERATOR":
         return node.operator in ("+", "-") and node.type_kind == "POINTER"
     if node.kind == "UNARY_OPERATOR":
-        return node.operator in _POINTER_STEPS
+        return node.operator in STEPS
     return node.kind == "CONDITIONAL_OPERATOR"
 
 

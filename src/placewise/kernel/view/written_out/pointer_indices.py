@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.pointers import follow
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
@@ -27,7 +28,6 @@ from placewise.kernel.view.written_out.pointer_roots import (
     COMPARISONS,
     ELSEWHERE,
     NOWHERE,
-    STEPS,
     PointerRoots,
     changes,
     pointer_roots,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from placewise.kernel.view.pointer_uses import element_type
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
@@ -17,7 +18,6 @@ CASTS = frozenset(
     {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR",
      "CXX_REINTERPRET_CAST_EXPR"}
 )  # fmt: skip
-STEPS = frozenset({"++", "--", "p++", "p--"})
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 _TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _NULL = frozenset({"CXX_NULL_PTR_LITERAL_EXPR", "GNU_NULL_EXPR"})
