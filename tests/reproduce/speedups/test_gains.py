@@ -35,8 +35,8 @@ def test_what_is_known_is_not_worked_out_again(gather_case, cache, monkeypatch):
 
 
 def test_other_inputs_machines_and_limits_are_others(gather_case):
-    def key(case=gather_case, machine="K20c", most=4):
-        return gains._key(case, load_machine(machine), most)
+    def key(case=gather_case, machine="K20c", most=4, exhaustive=0):
+        return gains._key(case, load_machine(machine), most, exhaustive)
 
     first, *others = gather_case.inputs.arguments
     changed = replace(first, data=first.data + 1)
@@ -47,9 +47,10 @@ def test_other_inputs_machines_and_limits_are_others(gather_case):
         key(),
         key(machine="C1060"),
         key(most=5),
+        key(exhaustive=5),
         key(replace(gather_case, inputs=inputs)),
         key(replace(gather_case, inputs=shorter)),
         key(replace(gather_case, source=gather_case.source + "\n")),
     }
-    assert len(keys) == 6
+    assert len(keys) == 7
     assert key() in keys

@@ -42,7 +42,7 @@ def test_the_optimum_of_the_path_model_is_the_best_of_all(on_kepler):
 
 @pytest.mark.slow
 def test_the_optimum_of_written_forms_is_the_best_of_all(on_ampere):
-    judge = judge_of(on_ampere, 400)
+    judge = judge_of(on_ampere, 3, exhaustive=400)
     assert isinstance(judge, FormTimes)
     found = judge.optimum(())
     everything = without_hints(on_ampere)

@@ -86,6 +86,13 @@ def reproduce(
             help="Most forms that porple-speedups writes and times for each kernel and machine.",
         ),
     ] = FORMS,
+    exhaustive: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Time all forms of a case that has at most so many, whatever --forms says.",
+        ),
+    ] = 0,
     configurations: Annotated[
         int,
         typer.Option(
@@ -139,7 +146,7 @@ def reproduce(
         make: dict[What, Callable[[], Reproduction]] = {
             What.porple_table4: lambda: porple_table4(progress.step),
             What.porple_speedups: lambda: porple_speedups(
-                cases or (), machine or (), forms, progress.step
+                cases or (), machine or (), forms, progress.step, exhaustive=exhaustive
             ),
             What.hu_liu: hu_liu_tables,
             What.peng: peng_tables,

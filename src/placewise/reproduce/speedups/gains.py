@@ -49,17 +49,20 @@ class Gains:
         return self.judged >= self.legal
 
 
-def gains_of(case: Case, machine: Machine, most: int, *, cache: DiskCache = KEPT) -> Gains:
+def gains_of(
+    case: Case, machine: Machine, most: int, exhaustive: int = 0, *, cache: DiskCache = KEPT
+) -> Gains:
     """The gains of ``case`` on ``machine``, read from ``cache`` if they are there.
 
-    Where each placement has to be written out and timed, at most ``most`` are. Raises
-    PlacewiseError subclasses for a case that the machine cannot run.
+    Where each placement has to be written out and timed, at most ``most`` are, but all of a kernel
+    that has at most ``exhaustive``. Raises PlacewiseError subclasses for a case that the machine
+    cannot run.
     """
-    key = _key(case, machine, most)
+    key = _key(case, machine, most, exhaustive)
     stored = cache.read(key)
     if stored is not None:
         return Gains(**json.loads(stored))
-    found = _work_out(case, machine, most)
+    found = _work_out(case, machine, most, exhaustive)
     cache.write(key, json.dumps(asdict(found)).encode())
     return found
 
@@ -70,10 +73,10 @@ def porple_choice(prepared: Prepared) -> Placement:
     return found[0].placement
 
 
-def _work_out(case: Case, machine: Machine, most: int) -> Gains:
+def _work_out(case: Case, machine: Machine, most: int, exhaustive: int) -> Gains:
     prepared = prepare(case, machine)
     active = prepare(case, machine, profiling=Profiling.ACTIVE)
-    judge = judge_of(prepared, most)
+    judge = judge_of(prepared, most, exhaustive)
     present = prepared.legality.present
     porple, rules = porple_choice(active), placement_by_rules(prepared)
     optimum = judge.optimum((porple, rules))
@@ -93,7 +96,7 @@ def _work_out(case: Case, machine: Machine, most: int) -> Gains:
     )
 
 
-def _key(case: Case, machine: Machine, most: int) -> str:
+def _key(case: Case, machine: Machine, most: int, exhaustive: int = 0) -> str:
     """Key in the cache, made from this version's code, the kernel, its launch and its inputs."""
     data = [
         part
@@ -110,7 +113,7 @@ def _key(case: Case, machine: Machine, most: int) -> str:
         *data,
         *constants,
         machine.digest,
-        str(most),
+        f"{most}, {max(most, exhaustive)}",
     )
 
 

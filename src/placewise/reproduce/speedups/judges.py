@@ -59,11 +59,14 @@ class Judge(Protocol):
         """The best of the legal placements; those in ``first`` are always compared."""
 
 
-def judge_of(prepared: Prepared, most: int) -> Judge:
-    """The default model where forms can be timed from machine code, else the path model. At most
-    ``most`` forms are written and timed."""
+def judge_of(prepared: Prepared, most: int, exhaustive: int = 0) -> Judge:
+    """The default model where forms can be timed from machine code, else the path model.
+
+    At most ``most`` forms are written and timed, but all of a kernel that has at most
+    ``exhaustive``.
+    """
     if is_timed(prepared.machine):
-        return FormTimes(prepared, most)
+        return FormTimes(prepared, most, exhaustive)
     return PathTimes(prepared)
 
 
@@ -109,9 +112,10 @@ class FormTimes:
 
     name = "timeline"
 
-    def __init__(self, prepared: Prepared, most: int) -> None:
+    def __init__(self, prepared: Prepared, most: int, exhaustive: int = 0) -> None:
         self._prepared = prepared
         self._most = most
+        self._exhaustive = max(most, exhaustive)
         self._present = time_form(prepared.kernel, prepared.case, prepared.machine)
         self._whole: Timed | None = self._present if self._present.whole else None
         self._known: dict[Placement, float | None] = {prepared.legality.present: 1.0}
@@ -126,11 +130,11 @@ class FormTimes:
 
     def optimum(self, first: Iterable[Placement]) -> Optimum:
         """The best of all legal placements without cache hints, if there are few enough. Otherwise
-        the best of ``first``, all moves of one array, the gaining ones combined, and the neighbours
-        of the best, until the limit is reached."""
-        most = self._most
-        everything = self._without_hints(most)
-        if len(everything) <= most:
+        the best of ``first``, the path model's best of all, all moves of one array, the gaining
+        ones combined, and the neighbours of the best, until the limit is reached."""
+        everything = self._without_hints()
+        complete = len(everything) <= self._exhaustive
+        if complete:
             for placement in everything:
                 self.gain(placement)
             legal = len(everything)
@@ -138,25 +142,24 @@ class FormTimes:
             legality = self._prepared.legality
             legal = combinations(legality) + len(legality.chunked)
             for placement in self._guided(list(first)):
-                if len(self._known) >= most:
+                if len(self._known) >= self._most:
                     break
                 self.gain(placement)
         gain, best = max(
             ((g, p) for p, g in self._known.items() if g is not None), key=lambda pair: pair[0]
         )
-        judged = legal if len(everything) <= most else len(self._known)
-        return Optimum(best, gain, judged, legal)
+        return Optimum(best, gain, legal if complete else len(self._known), legal)
 
-    def _without_hints(self, most: int) -> list[Placement]:
-        """Legal placements without cache hints: all of them or, if there are more than ``most``,
-        just some more than ``most``."""
+    def _without_hints(self) -> list[Placement]:
+        """Legal placements without cache hints: all of them or, if there are too many to time them
+        all, some more than that."""
         found: list[Placement] = []
         machine, present = self._prepared.machine, self._prepared.legality.present
         for placement in legal_placements(self._prepared.legality):
             moved = placement.moved(present)
             if not any(machine.space(to).is_cache_hint for _, _, to in moved):
                 found.append(placement)
-            if len(found) > most:
+            if len(found) > self._exhaustive:
                 break
         return found
 
@@ -165,6 +168,7 @@ class FormTimes:
         the gains of earlier ones."""
         legality = self._prepared.legality
         yield from first
+        yield PathTimes(self._prepared).optimum(()).placement
         singles = list(_neighbours(legality.present, self._prepared))
         yield from singles
         yield from legality.chunked

@@ -49,12 +49,16 @@ def porple_speedups(
     machines: Sequence[str] = (),
     most: int = MOST_FORMS,
     progress: Progress = silent,
+    *,
+    exhaustive: int = 0,
 ) -> Reproduction:
     """Recompute the figures for the bundled ``cases`` (all by default) on ``machines``, by default
     :data:`MACHINES`.
 
-    It takes minutes. Results are kept on disk, so that an interrupted run can continue. Raises
-    CaseError for an unknown case, MachineError for an unknown machine.
+    On GPUs of the default model at most ``most`` forms of a kernel are written and timed, but all
+    of a bundled case that has at most ``exhaustive``. It takes minutes. Results are kept on disk,
+    so that an interrupted run can continue. Raises CaseError for an unknown case, MachineError for
+    an unknown machine.
     """
     names = tuple(cases) or case_names()
     unknown = [name for name in names if name not in case_names()]
@@ -70,7 +74,8 @@ def porple_speedups(
     for done, (name, machine, make) in enumerate(jobs):
         progress(f"{name} on {machine.name}", done, len(jobs))
         try:
-            gains[name, machine.name] = gains_of(make(), machine, most)
+            whole = exhaustive if name in names else 0
+            gains[name, machine.name] = gains_of(make(), machine, most, whole)
         except PlacewiseError as error:
             gains[name, machine.name] = error.message
     tables: list[Table] = []
