@@ -87,3 +87,23 @@ extern "C" __global__ void k(float *o, const float *a, int n, int m) {
     assert checker.clean
     values = (np.arange(36) - 9.0)[:2:-1]
     assert np.array_equal(found.output("o").reshape(33, 8)[:, 3], np.where(values > 0, values, 1))
+
+
+def test_elements_that_a_block_s_own_bound_leaves_out_keep_their_values():
+    """The last blocks are bounded by ``n``, the first by a bound of their own."""
+    source = """
+extern "C" __global__ void k(float *o, const float *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && i < 40 * blockIdx.x + 10) o[i] = 2 * a[i];
+}
+"""
+
+    arguments = [np.full(400, 7, "f4"), np.arange(400, dtype="f4"), np.int32(400)]
+    case = named_case(make_case("k", source, arguments, block=64, grid=7))
+    placement = Placement.of({"o": "shared"})
+    written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
+    expected, found = (
+        execute(compile_case(c), c.launch, c.inputs).output("o") for c in (case, written)
+    )
+    assert found.tobytes() == expected.tobytes()
+    assert (expected == 7).any()

@@ -249,7 +249,7 @@ def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: in
         column_extent=axis.extent,
         inside=bool(((low >= 0) & (high < elements) | (low > high)).all()),
         bound_to=_bound_to(bounder, axis.bound_to),
-        written_whole=is_written_whole(values, indices, launch, lambda i: (i.poly,)),
+        written_whole=axis.exact and is_written_whole(values, indices, launch, lambda i: (i.poly,)),
         wide=has_wide_index(indices),
     )
 
@@ -308,7 +308,9 @@ def _pitched(
         bound_to=_bound_to(bounder, (*row_axis.bound_to, *column_axis.bound_to)),
         # A column whose stride is even has its lanes meet in half of the banks, or fewer.
         padding=1 if any(follows_lanes(p.row) for p in parts) and width % 2 == 0 else 0,
-        written_whole=is_written_whole(
+        written_whole=row_axis.exact
+        and column_axis.exact
+        and is_written_whole(
             values, indices, launch, lambda i: (by_access[id(i)].row, by_access[id(i)].column)
         ),
         wide=has_wide_index(indices),

@@ -34,6 +34,9 @@ class Axis:
     uppers: tuple[Poly, ...]
     """Values, the last one included, that no access passes."""
     bound_to: tuple[str, ...]
+    exact: bool
+    """Whether ``lowers`` and ``uppers`` say all that conditions say of an access: where there is
+    one access, its rows or columns are those that are left, not some of them."""
 
     @property
     def extent(self) -> Extent:
@@ -62,14 +65,15 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     from_above = [bounder.bounds(poly, True, facts) for poly, facts in parts]
     below = [[b for b in found if not _implied(bounder, begin - b)] for found in from_below]
     above = [[b for b in found if not _implied(bounder, b - last)] for found in from_above]
-    lowers = _plainest(_common(below, upper=False))
-    uppers = _plainest(_common(above, upper=True))
+    all_lowers, all_uppers = _common(below, upper=False), _common(above, upper=True)
+    lowers, uppers = _plainest(all_lowers), _plainest(all_uppers)
+    exact = (lowers, uppers) == (all_lowers, all_uppers)
     if bounder.within_period:
         lowers = _tightest(bounder, lowers, upper=False)
         uppers = _tightest(bounder, uppers, upper=True)
     rests_on = _size_rests_on(bounder, from_above, begin, size)
     rests_on |= _unreached(below, lowers, upper=False) | _unreached(above, uppers, upper=True)
-    return Axis(begin, size, lowers, uppers, named_dependence(bounder, rests_on))
+    return Axis(begin, size, lowers, uppers, named_dependence(bounder, rests_on), exact)
 
 
 def _implied(bounder: Bounder, difference: Poly) -> bool:
