@@ -35,11 +35,13 @@ def chunked_placements(
 
 
 def _allowed(plan: ChunkPlan, execution: Execution, legality: Legality) -> bool:
-    """Whether all arrays of the plan may move and the run wrote to none of them."""
+    """Whether all arrays of the plan may move and the run wrote to none of those that the plan
+    reads."""
     return all(
-        array in legality.arrays and array not in legality.tied and array not in execution.written
+        array in legality.arrays and array not in legality.tied
+        and (array in plan.written or array not in execution.written)
         for array in plan.arrays
-    )
+    )  # fmt: skip
 
 
 def _fits(

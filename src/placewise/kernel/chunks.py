@@ -1,9 +1,11 @@
-"""Loops that can run in chunks, with shared tiles that hold what one chunk needs.
+"""Loops that can run in chunks, with shared tiles that hold what one chunk reads or writes.
 
 A tile of all that a block reads is often too large because a loop runs over it: both operands of a
 matrix multiply, the other bodies of an n-body step. Strip-mined, the loop runs chunk by chunk; for
-each chunk the block fills its tiles together and waits at a barrier. So every thread has to reach
-the loop; each :class:`Guard` is a change to the source that ensures it.
+each chunk the block fills its tiles together and waits at a barrier. What the chunk writes to a
+tile, the block copies back together behind another barrier: stores that a warp scatters over rows
+become coalesced. So every thread has to reach the loop; each :class:`Guard` is a change to the
+source that ensures it.
 
 All offsets are half-open byte ranges of the UTF-8 source text.
 """
@@ -66,6 +68,9 @@ class ChunkTile:
     part: int = 0
     """Number of the tile among those of the same array in the same loop, which has several where
     its accesses go to rows far apart: ``a[i * n + k] * a[j * n + k]``."""
+    written: bool = False
+    """Each chunk writes all of the tile, which is not filled but copied back; else it only reads
+    it."""
 
     def tile(self, iterations: int) -> Tile | None:
         """The tile for chunks of so many iterations; None where there is none."""
@@ -116,6 +121,11 @@ class ChunkPlan:
     guards: tuple[Guard, ...]
     iterations: tuple[int, ...]
     """Chunk lengths for which each array has a tile in each loop that reads it."""
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The arrays whose tiles are copied back; the others' are filled."""
+        return frozenset(t.array for loop in self.loops for t in loop.tiles if t.written)
 
     def largest_tiles(self, iterations: int) -> dict[tuple[str, int], Tile]:
         """The largest tile of each array and part. Loops follow one another, so one buffer serves

@@ -188,6 +188,8 @@ class Tile:
     function. Each block's tile is then a copy of its own, merged into the array at the end."""
     wide: bool = True
     """An index of the source has 64 bits."""
+    lanes_down: bool = False
+    """Neighbouring lanes of a warp go to neighbouring rows: along a column."""
     padding: int = 0
     """Elements behind each row in shared memory, so that lanes that go along a column meet in
     different banks."""

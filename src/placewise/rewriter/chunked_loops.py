@@ -29,6 +29,8 @@ from placewise.rewriter.tiles import (
     PlacedTile,
     TileNames,
     alignment_flag,
+    constant,
+    copy_back,
     declare,
     element_text,
     fill,
@@ -62,14 +64,15 @@ def place_chunked(
     elements, and where the tiles exceed what static shared arrays may take.
     """
     if number > 1:
-        _check_fetched(draft, [uses[array][0] for array in plan.arrays])
+        _check_fetched(draft, [uses[a][0] for a in plan.arrays if a not in plan.written])
         draft.includes.append(_PIPELINE)
     flags = _guard(draft, plan.guards)
     buffers: dict[tuple[str, int], str] = {}
     for part, largest in plan.largest_tiles(iterations).items():
         use, space = uses[part[0]]
         buffers[part] = draft.unique(f"{use.name}_tile")
-        declare(draft, use, largest, space.declaration or DECLARATION, buffers[part], number)
+        own = 1 if use.name in plan.written else number
+        declare(draft, use, largest, space.declaration or DECLARATION, buffers[part], own)
     if draft.static_bytes > STATIC_SHARED_BYTES:
         raise UnsupportedError(
             f"the tiles take {draft.static_bytes} bytes, static shared memory has "
@@ -82,7 +85,8 @@ def place_chunked(
         placed = [
             _place(
                 draft, one, loop, iterations, uses[one.array][0],
-                buffers[one.array, one.part] + (f"[{stage}]" if stage else ""), names, starts,
+                buffers[one.array, one.part] + (f"[{stage}]" if stage and not one.written else ""),
+                names, starts,
             )
             for one in loop.tiles
         ]  # fmt: skip
@@ -90,8 +94,8 @@ def place_chunked(
         if stage is None:
             make = _chunked(draft, loop, iterations, placed, starts, flag)
         else:
-            fetched = [replace(one, fetched=True) for one in placed]
-            make = _overlapped(draft, loop, iterations, fetched, starts, flag, stage)
+            placed = [one if one.use.written else replace(one, fetched=True) for one in placed]
+            make = _overlapped(draft, loop, iterations, placed, starts, flag, stage)
         draft.text.replace(loop.start, loop.end, make)
     for array in plan.arrays:
         _, space = uses[array]
@@ -102,7 +106,8 @@ def place_chunked(
             if one.array == array and (tile := one.tile(iterations)) is not None
         )
         lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
-        times = "2 x " if number > 1 else ""
+        written = array in plan.written
+        times = "2 x " if number > 1 and not written else ""
         parts = 1 + max(o.part for loop in plan.loops for o in loop.tiles if o.array == array)
         several = f"{parts} " if parts > len(shapes) else ""
         what = f"{several}tiles of {times}{' and '.join(shapes)} elements per block"
@@ -110,8 +115,8 @@ def place_chunked(
             f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
         )
         draft.edits.append(
-            f"{array}: {what}, filled for {iterations} iterations at a time of the loop in line "
-            f"{lines}"
+            f"{array}: {what}, {'copied back after' if written else 'filled for'} {iterations} "
+            f"iterations at a time of the loop in line {lines}"
         )
 
 
@@ -190,7 +195,7 @@ def _place(
         column0=_first(draft, f"{use.name}_column", tile.column0_text, moving),
         threads=prod(draft.case.launch.block),
         names=names,
-        aligned=alignment_flag(draft, use, tile),
+        aligned=None if one.written else alignment_flag(draft, use, tile),
     )
     for at, split in zip(one.accesses, tile.splits, strict=True):
         draft.replace_access(use.accesses[at], tile_access(placed, split))
@@ -204,10 +209,11 @@ def _first(draft: Draft, name: str, text: str, moving: tuple[ChunkLoop, list[str
     loop, starts = moving
     if text == "0" or text.isidentifier():
         return None if text == "0" else text
-    name = draft.unique(name)
     words = set(re.findall(r"[A-Za-z_]\w*", text))
-    place = starts if words & {loop.first_name, *loop.around} else draft.entry
-    place.append(f"const int {name} = {text};")
+    if not words & {loop.first_name, *loop.around}:
+        return constant(draft, "int", name, text)
+    name = draft.unique(name)
+    starts.append(f"const int {name} = {text};")
     return name
 
 
@@ -223,11 +229,13 @@ def _chunked(
         ends = " && ".join(f"{first} < {end}" for end in loop.end_texts)
         lines = [f"for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{"]
         lines += [f"    {line}" for line in starts]
-        for one in placed:
-            lines += [f"    {line}" for line in fill(one)]
+        lines += [f"    {line}" for line in _fills(placed)]
         lines.append("    __syncthreads();")
         lines += [f"    {line}" for line in _part(loop, iterations, flag, at, render)]
-        lines += ["    __syncthreads();", "}"]
+        lines.append("    __syncthreads();")
+        # The next chunk writes to these tiles behind its first barrier.
+        lines += [f"    {line}" for line in _copies_back(placed)]
+        lines.append("}")
         return f"\n{indent}".join([*_init(loop, flag, render), *lines])
 
     return make
@@ -241,7 +249,8 @@ def _overlapped(
     """The loop over chunks that fetches the next chunk's tiles while it computes with this one's.
 
     One barrier in each chunk is enough: behind it all threads see the tiles that they copied
-    together, and none computes any more with the buffer that is fetched into next.
+    together, and none computes any more with the buffer that is fetched into next. Tiles that are
+    copied back take another one.
     """
     indent = _indentation(draft, loop.start)
     span = iterations * loop.stride
@@ -255,7 +264,7 @@ def _overlapped(
             f"    const auto {fetch} = [&](const int {first}, const int {stage}) {{",
             f"        if ({ends}) {{",
             *(f"            {line}" for line in starts),
-            *(f"            {line}" for one in placed for line in fill(one)),
+            *(f"            {line}" for line in _fills(placed)),
             "        }",
             "        __pipeline_commit();",
             "    };",
@@ -267,6 +276,7 @@ def _overlapped(
             f"        {fetch}({first} + {span}, {stage} ^ 1);",
             *(f"        {line}" for line in starts),
             *(f"        {line}" for line in _part(loop, iterations, flag, at, render)),
+            *(f"        {line}" for line in _behind_barrier(_copies_back(placed))),
             f"        {stage} ^= 1;",
             "    }",
             "    __syncthreads();",
@@ -277,10 +287,28 @@ def _overlapped(
     return make
 
 
+def _fills(placed: list[PlacedTile]) -> list[str]:
+    """Statements that fill the tiles which a chunk reads."""
+    return [line for one in placed if not one.use.written for line in fill(one)]
+
+
+def _copies_back(placed: list[PlacedTile]) -> list[str]:
+    """Statements that copy back the tiles which a chunk has written."""
+    return [line for one in placed if one.use.written for line in copy_back(one)]
+
+
+def _behind_barrier(lines: list[str]) -> list[str]:
+    return ["__syncthreads();", *lines] if lines else []
+
+
 def _check_fetched(draft: Draft, uses: list[ArrayUse]) -> None:
-    """Raise UnsupportedError where asynchronous copies, of 4 or 8 bytes, cannot move an array's
-    elements. The type must be written out, since another instance of a template may have elements
-    of another size."""
+    """Raise UnsupportedError where there is no array to fetch, and where asynchronous copies, of 4
+    or 8 bytes, cannot move an array's elements. The type must be written out, since another
+    instance of a template may have elements of another size."""
+    if not uses:
+        raise UnsupportedError(
+            "tiles that are only written have one buffer", where=draft.case.filename
+        )
     for use in uses:
         kind = use.parameter.element_type
         sized = use.parameter.element_bytes in (4, 8) and is_number(kind)

@@ -160,9 +160,20 @@ def declare(
     draft.static_bytes += tile.bytes(size) * buffers
 
 
+def constant(draft: Draft, type_: str, name: str, text: str) -> str:
+    """Name of a constant at the start of the body with the value ``text``: one called ``name``, or
+    ``name`` and a number, that is there already, else a new one."""
+    there = re.compile(rf"const {type_} ({name}\d*) = {re.escape(text)};")
+    known = next((found[1] for line in draft.entry if (found := there.fullmatch(line))), None)
+    if known is None:
+        known = draft.unique(name)
+        draft.entry.append(f"const {type_} {known} = {text};")
+    return known
+
+
 def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
-    """Declare a variable that says whether rows of the array begin at multiples of 16 bytes.
-    Returns its name; None where the tile cannot be filled 16 bytes at a time."""
+    """A constant that says whether rows of the array begin at multiples of 16 bytes. Returns its
+    name; None where the tile cannot be filled 16 bytes at a time."""
     vector = ALIGNMENT // use.parameter.element_bytes if use.parameter.element_bytes else 0
     typed = use.parameter.element_type in _VECTORS
     typed = typed and element_text(draft, use) == use.parameter.element_type
@@ -174,9 +185,7 @@ def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
             return None
         if not tile.pitch_text.isdigit():
             conditions.append(f"{_factor(tile.pitch_text)} % {vector} == 0")
-    name = draft.unique(f"{use.name}_aligned")
-    draft.entry.append(f"const bool {name} = {' && '.join(conditions)};")
-    return name
+    return constant(draft, "bool", f"{use.name}_aligned", " && ".join(conditions))
 
 
 def fill(placed: PlacedTile) -> list[str]:

@@ -25,7 +25,7 @@ _HOPELESS = 1.5
 _FIRST = (16, 64, 256)
 """Chunk lengths (iterations) that are timed first."""
 _ALONE = 3
-"""Subsets of a plan's arrays are also tried if the plan has at most this many arrays."""
+"""Each of a plan's arrays is also tried alone if the plan has at most this many arrays."""
 
 
 _Groups = dict[frozenset[str], list[Placement]]
@@ -106,8 +106,10 @@ def _next_lengths(
         at = groups[arrays].index(best)
         known = {f.placement for f in own}
         yield from (p for p in groups[arrays][max(0, at - 1) : at + 2] if p not in known)
-        for others in (g for a, g in groups.items() if a < arrays and len(arrays) <= _ALONE):
-            yield from (p for p in others if p.chunk == best.chunk)
+        fewer = {a: g for a, g in groups.items() if a < arrays}
+        for some, others in fewer.items():
+            if len(some) > 1 or len(arrays) <= _ALONE:
+                yield from (p for p in others if p.chunk == best.chunk)
 
 
 def _overlapped(

@@ -25,7 +25,7 @@ from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Uses, element_type
 from placewise.kernel.view.pointers import MOVES, follow
 from placewise.kernel.view.read_as import read_as
-from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
+from placewise.kernel.view.tiles.chunks import TiledArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
 from placewise.kernel.view.tiles.rows import find_rows
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
@@ -201,11 +201,11 @@ def _chunk_plans(
     kernel: ParsedKernel, values: Values, pointers: list[tuple[Parameter, Uses]],
     arrays: tuple[ArrayUse, ...], launch: Launch,
 ) -> tuple[ChunkPlan, ...]:  # fmt: skip
-    """Plans for the arrays that are only read and followed to every access."""
-    read = [
-        ReadArray(p.name, uses, use.elements, p.element_bytes)
+    """Plans for the arrays that are only read, or only written, and followed to every access."""
+    tiled = [
+        TiledArray(p.name, uses, use.elements, p.element_bytes, use.written)
         for (p, uses), use in zip(pointers, arrays, strict=True)
-        if not use.written and use.accesses and not any(use.obstacle(w) for w in PER_BLOCK)
+        if use.read != use.written and not any(use.obstacle(w) for w in PER_BLOCK)
     ]
     body = kernel.body
     if any(
@@ -214,7 +214,7 @@ def _chunk_plans(
     ):
         # Branches that the preprocessor left out would keep their old shape.
         return ()
-    return find_chunk_plans(kernel, values, read, launch, synchronises=_synchronises(kernel))
+    return find_chunk_plans(kernel, values, tiled, launch, synchronises=_synchronises(kernel))
 
 
 def _array_use(

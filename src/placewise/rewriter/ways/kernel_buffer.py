@@ -24,6 +24,7 @@ from placewise.rewriter.tiles import (
     PlacedTile,
     TileNames,
     clear,
+    constant,
     copy_back,
     declare,
     element_text,
@@ -135,11 +136,7 @@ def _place(
 def declare_start(draft: Draft, name: str, text: str) -> str | None:
     """Declare a variable with the tile's first row or column. Returns its name; None where that is
     0."""
-    if text == "0":
-        return None
-    name = draft.unique(name)
-    draft.entry.append(f"const int {name} = {text};")
-    return name
+    return None if text == "0" else constant(draft, "int", name, text)
 
 
 def flat_access(

@@ -1,4 +1,5 @@
-"""Which loops of a kernel can run in chunks, with shared tiles for what one chunk reads."""
+"""Which loops of a kernel can run in chunks, with shared tiles for what one chunk reads or
+writes."""
 
 from __future__ import annotations
 
@@ -12,29 +13,24 @@ from placewise.kernel.chunks import STATIC_SHARED_BYTES, ChunkLoop, ChunkPlan, C
 from placewise.kernel.launch import Launch
 from placewise.kernel.source import Split, Tile
 from placewise.kernel.view.indices.interval import Bounder, Numbers, Unbounded
-from placewise.kernel.view.indices.loops import Count, count_of
 from placewise.kernel.view.indices.split import all_in_columns
 from placewise.kernel.view.indices.symbolic import Poly, ranged, uniform
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Access, Uses
+from placewise.kernel.view.tiles.counted_loops import CountedLoop, counted_loops
 from placewise.kernel.view.tiles.loop_guards import (
     Unreachable,
-    leaves_loop,
     loop_guards,
-    reads_memory,
 )
 from placewise.kernel.view.tiles.tile import for_this_launch, has_remainder, index_of, tiles_of
-from placewise.kernel.view.tiles.tile_axes import AROUND, CHUNK, FIRST_OF, GRID
+from placewise.kernel.view.tiles.tile_axes import AROUND, CHUNK, FIRST_OF, GRID, WITHIN_CHUNK
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
-from placewise.kernel.view.written_out.pointer_roots import changes
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are tried."""
 _SCOPES = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "SWITCH_STMT"})
-_MOST_LOOPS = 32
-"""Most loops of a kernel that are looked at."""
 _MOST_APART = 8
 """Most accesses of an array in a loop that are looked at one by one."""
 _MOST_PARTS = 3
@@ -44,45 +40,38 @@ _SAMPLES = 2
 
 
 @dataclass(frozen=True, eq=False)
-class ReadArray:
-    """An array that the kernel only reads, and could have in a shared tile."""
+class TiledArray:
+    """An array that the kernel only reads or only writes, and could have in a shared tile."""
 
     name: str
     uses: Uses
     elements: int
     element_bytes: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Loop:
-    """A loop with bounds that all threads of a block share."""
-
-    node: Node
-    count: Count
-    first_name: str
-    ends: tuple[Poly, ...]
-    """Values that the variable stays below."""
-    trips: int
+    written: bool
 
 
 def find_chunk_plans(
-    kernel: ParsedKernel, values: Values, arrays: Sequence[ReadArray], launch: Launch,
+    kernel: ParsedKernel, values: Values, arrays: Sequence[TiledArray], launch: Launch,
     *, synchronises: bool,
 ) -> tuple[ChunkPlan, ...]:  # fmt: skip
-    """A plan for all arrays together and, where there are several, one for each alone.
+    """Plans for all arrays together and, where there are several, for those that are only read,
+    for those whose lanes go along a column, and for each alone.
 
     ``synchronises``: the kernel has barriers of its own; then all threads must reach the loops
     without a change, as a barrier under a flag would wait for ever.
     """
     if values.jumps or not arrays or changed_argument(values):
         return ()
-    loops = _countable(kernel, values)
+    loops = counted_loops(kernel, values)
     if not loops:
         return ()
     found = [_tiles_of_array(a, loops, values, launch) for a in arrays]
     usable = [(a, f) for a, f in zip(arrays, found, strict=True) if f]
-    groups = [usable, *([u] for u in usable if len(usable) > 1)]
-    plans = (_plan(group, loops, kernel) for group in groups if group)
+    read = [(a, f) for a, f in usable if not a.written]
+    scattered = [(a, f) for a, f in usable if _goes_down(f)]
+    groups = [usable, read, scattered, *([one] for one in usable)]
+    different = [g for n, g in enumerate(groups) if g and g not in groups[:n]]
+    plans = (_plan(group, loops, kernel) for group in different)
     return tuple(p for p in plans if p is not None and not (synchronises and p.guards))
 
 
@@ -95,89 +84,16 @@ def changed_argument(values: Values) -> bool:
     ) or any(v.name in names for v in values.locals.values())
 
 
-def _countable(kernel: ParsedKernel, values: Values) -> dict[Node, _Loop]:
-    """Loops that rise by a number between bounds that a block shares, in source order."""
-    found: dict[Node, _Loop] = {}
-    nodes = [n for n in kernel.body.walk() if n.kind == "FOR_STMT"][:_MOST_LOOPS]
-    taken = set(re.findall(r"[A-Za-z_]\w*", kernel.text.decode()))
-    for node in nodes:
-        if any(a.kind == "LAMBDA_EXPR" for a in node.above()) or leaves_loop(node):
-            continue
-        loop = _counted(node, values, taken)
-        if loop is not None:
-            taken.add(loop.first_name)
-            found[node] = loop
-    return found
-
-
-def _counted(node: Node, values: Values, taken: set[str]) -> _Loop | None:
-    count = count_of(values, node)
-    if count is None or not _is_plain(count):
-        return None
-    stepping = count.stepping
-    if stepping.direction < 0 or stepping.stride is None or not count.first.uniform:
-        return None
-    if not stepping.exact:
-        return None
-    assert count.parts.condition is not None
-    limits = stepping.limits
-    leaves = _conjuncts(count.parts.condition)
-    if not limits or len(limits) != leaves or not all(p.uniform for p in limits):
-        return None
-    bounder = values.bounder
-    try:
-        span = min(int((bounder.evaluate(p) - bounder.evaluate(count.first)).max()) for p in limits)
-    except Unbounded:
-        return None
-    trips = span // stepping.stride + 1
-    if trips < 2:
-        return None
-    name, number = f"{count.name}_chunk", 2
-    while name in taken:
-        name, number = f"{count.name}_chunk{number}", number + 1
-    return _Loop(node, count, name, tuple(p + Poly.constant(1) for p in limits), trips)
-
-
-def _is_plain(count: Count) -> bool:
-    """Whether the header is one start, a condition and one step, all in the file itself, of which
-    the step does nothing but count."""
-    start, condition, step = count.parts.start, count.parts.condition, count.parts.step
-    if start is None or condition is None or step is None or not _only_counts(count, step):
-        return False
-    if start.kind == "DECL_STMT" and len(start.children) != 1:
-        return False
-    if any(changes(n) for n in condition.walk()):
-        return False
-    return all(n.start >= 0 and n.end > n.start for n in (start, condition, step))
-
-
-def _only_counts(count: Count, step: Node) -> bool:
-    """Whether a step changes the loop's variable and nothing else. Whole chunks add to the variable
-    without it."""
-    node = step.bare()
-    if not node.children or node.children[0].bare().target != count.variable:
-        return False
-    return not any(reads_memory(c) for c in node.children[1:])
-
-
-def _conjuncts(condition: Node) -> int:
-    """Comparisons that all must hold; 0 for a condition of another form."""
-    node = condition.bare()
-    if node.kind == "BINARY_OPERATOR" and node.operator == "&&":
-        left, right = (_conjuncts(c) for c in node.children)
-        return left + right if left and right else 0
-    is_comparison = node.kind == "BINARY_OPERATOR" and node.operator in ("<", "<=", ">", ">=", "!=")
-    return 1 if is_comparison else 0
-
-
-_Found = dict[_Loop, tuple[ChunkTile, ...]]
+_Found = dict[CountedLoop, tuple[ChunkTile, ...]]
 
 
 def _tiles_of_array(
-    array: ReadArray, loops: Mapping[Node, _Loop], values: Values, launch: Launch
+    array: TiledArray, loops: Mapping[Node, CountedLoop], values: Values, launch: Launch
 ) -> _Found:
     """Tiles of an array by the loop whose chunks they hold: for each access the outermost loop
     around it that has one."""
+    if array.written:
+        return _tile_of_store(array, loops, values, launch)
     found: _Found = {}
     for loop in loops.values():
         inside = [
@@ -196,13 +112,33 @@ def _tiles_of_array(
     return found
 
 
+def _goes_down(found: _Found) -> bool:
+    """Whether lanes go along a column in some tile of an array."""
+    return any(t.lanes_down for tiles in found.values() for one in tiles for _, t in one.tiles)
+
+
+def _tile_of_store(
+    array: TiledArray, loops: Mapping[Node, CountedLoop], values: Values, launch: Launch
+) -> _Found:
+    """The tile of an array that one store writes, all of the tile in each chunk of a loop."""
+    if len(array.uses.accesses) != 1:
+        return {}
+    (access,) = array.uses.accesses
+    for loop in loops.values():
+        if loop.count.stepping.stride == 1 and access.node.within(loop.count.parts.body):
+            made = _tiles(array, [0], loop, loops, values, launch)
+            if made:
+                return {loop: (ChunkTile(array.name, (0,), made, written=True),)}
+    return {}
+
+
 def _elements(tiles: Sequence[ChunkTile]) -> int:
     """Elements of all of ``tiles`` for the shortest chunks."""
     return sum(min(tile.elements for _, tile in one.tiles) for one in tiles)
 
 
 def _tiles(
-    array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
+    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
     values: Values, launch: Launch,
 ) -> tuple[tuple[int, Tile], ...]:  # fmt: skip
     """(iterations, tile) for each chunk length for which one tile holds these accesses."""
@@ -216,7 +152,7 @@ def _tiles(
 
 
 def _parts(
-    array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
+    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
     values: Values, launch: Launch,
 ) -> tuple[ChunkTile, ...]:  # fmt: skip
     """Several tiles of an array whose accesses go to places far apart, one for those that begin at
@@ -240,10 +176,10 @@ def _parts(
 
 
 def _tile(
-    array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
+    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
     values: Values, launch: Launch, iterations: int,
 ) -> Tile | None:  # fmt: skip
-    """The smallest tile that holds what a block reads of the array in one chunk. One for this
+    """The smallest tile that holds what a block uses of the array in one chunk. One for this
     launch alone counts if there is no other, or none that is less than twice as large."""
     accesses = [array.uses.accesses[n] for n in inside]
     try:
@@ -262,13 +198,13 @@ def _tile(
 
 
 def _smallest(
-    array: ReadArray, accesses: Sequence[Access], within: Values, launch: Launch
+    array: TiledArray, accesses: Sequence[Access], within: Values, launch: Launch
 ) -> Tile | None:
     """The smallest tile of one chunk that fits, with bounds as ``within`` has them."""
     try:
         indices = [index_of(within, a) for a in accesses]
         tiles = tiles_of(within, indices, array.elements, launch)
-        made = [t for t in tiles if t.rows > 1]
+        made = [t for t in tiles if t.rows > 1 and (not array.written or _gathers_stores(t))]
         splits = [all_in_columns(within, a) for a in accesses]
     except Unbounded:
         return None
@@ -277,7 +213,7 @@ def _smallest(
     tiles = [t for t in tiles if not varying & set(t.bound_to)]
     made = [t for t in made if t in tiles]
     whole = tuple(Split((), s) for s in splits if s is not None)
-    if len(whole) == len(splits):
+    if len(whole) == len(splits) and not array.written:
         made += [replace(t, splits=whole) for t in tiles if t.rows == 1]
     best = min(made, key=lambda t: (t.elements, t.rows), default=None)
     if best is not None and best.padding and array.element_bytes == 4 and best.width % 4 == 0:
@@ -289,14 +225,22 @@ def _smallest(
     return best if best.elements < array.elements else None
 
 
-def _varies(values: Values, loop: _Loop, access: Access) -> bool:
+def _gathers_stores(tile: Tile) -> bool:
+    """Whether a tile that is copied back makes coalesced stores of scattered ones: its lanes go
+    along a column, and all of it is written."""
+    return tile.lanes_down and tile.written_whole and tile.within_rows
+
+
+def _varies(values: Values, loop: CountedLoop, access: Access) -> bool:
     """Whether the index of an access depends on the loop's variable."""
-    key = f"chunk {loop.first_name}"
+    key = f"{WITHIN_CHUNK}{loop.first_name}"
     poly = index_of(values, access).poly
     return any(a.key == key or any(r.key == key for r in a.reaches()) for a in poly.atoms)
 
 
-def _in_chunk(loop: _Loop, loops: Mapping[Node, _Loop], values: Values, iterations: int) -> Values:
+def _in_chunk(
+    loop: CountedLoop, loops: Mapping[Node, CountedLoop], values: Values, iterations: int
+) -> Values:
     """Values of expressions inside one chunk: the variable between the chunk's first value, which
     all threads know, and its last; variables of the loops around it are known, too."""
     numbers = dict(values.bounder.values)
@@ -318,11 +262,11 @@ def _in_chunk(loop: _Loop, loops: Mapping[Node, _Loop], values: Values, iteratio
     first = uniform(first_key, loop.first_name)
     last = first + Poly.constant((iterations - 1) * stride)
     limits = tuple(p - Poly.constant(1) for p in loop.ends)
-    given[loop.node] = ranged(f"chunk {loop.first_name}", (first,), (last, *limits))
+    given[loop.node] = ranged(f"{WITHIN_CHUNK}{loop.first_name}", (first,), (last, *limits))
     return Values(values.kernel, Bounder(numbers), given)
 
 
-def _is_hidden(around: _Loop, node: Node) -> bool:
+def _is_hidden(around: CountedLoop, node: Node) -> bool:
     """Whether another variable of the same name as that of a loop around ``node`` is declared in
     between: a tile's texts name the loop's."""
     scopes = set(node.above()) | {node}
@@ -335,7 +279,7 @@ def _is_hidden(around: _Loop, node: Node) -> bool:
     return False
 
 
-def _sampled(loop: _Loop, bounder: Bounder, iterations: int, axis: int) -> Numbers:
+def _sampled(loop: CountedLoop, bounder: Bounder, iterations: int, axis: int) -> Numbers:
     """First values of some chunks, in every block: the first ones and the last ones."""
     chunks = -(-loop.trips // iterations)
     picked = sorted({*range(min(_SAMPLES, chunks)), *range(max(0, chunks - _SAMPLES), chunks)})
@@ -345,10 +289,12 @@ def _sampled(loop: _Loop, bounder: Bounder, iterations: int, axis: int) -> Numbe
 
 
 def _plan(
-    group: Sequence[tuple[ReadArray, _Found]], loops: Mapping[Node, _Loop], kernel: ParsedKernel
+    group: Sequence[tuple[TiledArray, _Found]],
+    loops: Mapping[Node, CountedLoop],
+    kernel: ParsedKernel,
 ) -> ChunkPlan | None:
     """The plan of some arrays; None where not all threads can reach the loops."""
-    chosen: dict[_Loop, list[ChunkTile]] = {}
+    chosen: dict[CountedLoop, list[ChunkTile]] = {}
     for loop in loops.values():
         tiles = [tile for _, found in group for tile in found.get(loop, ())]
         nested = any(loop.node.within(o.node) for o in chosen)
@@ -386,7 +332,7 @@ _PRAGMA = re.compile(rb"[ \t]*#[ \t]*pragma[^\n]*\n[ \t]*\Z")
 
 
 def _loop(
-    loop: _Loop, tiles: tuple[ChunkTile, ...], under: int | None, around: tuple[str, ...],
+    loop: CountedLoop, tiles: tuple[ChunkTile, ...], under: int | None, around: tuple[str, ...],
     text: bytes,
 ) -> ChunkLoop | None:  # fmt: skip
     node, count = loop.node, loop.count

@@ -114,7 +114,7 @@ class _Walk:
             inner = then.children if then.kind == "COMPOUND_STMT" else [then]
             self.statements(inner, flag, ends=ends)
         elif node.kind == "FOR_STMT":
-            if any(n.kind in _JUMPS for n in _own_jumps(node)):
+            if any(n.kind in _JUMPS for n in own_jumps(node)):
                 raise Unreachable(f"the loop around it is left early (line {node.line})")
             loop_body = node.children[-1]
             if under is not None and not _counts_alone(node):
@@ -222,10 +222,11 @@ def _body_of_return(node: Node) -> list[Node]:
     return list(then.children) if then.kind == "COMPOUND_STMT" else [then]
 
 
-def _own_jumps(loop: Node) -> list[Node]:
-    """Every ``break`` and ``continue`` that concerns ``loop`` itself."""
+def own_jumps(statement: Node) -> list[Node]:
+    """Every ``break`` and ``continue`` below a statement that concerns it, or a loop around it, not
+    a loop below it."""
     found: list[Node] = []
-    pending = list(loop.children)
+    pending = list(statement.children)
     while pending:
         node = pending.pop()
         if node.kind in _JUMPS:

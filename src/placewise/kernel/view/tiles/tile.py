@@ -289,6 +289,7 @@ def _pitched(
     nothing = (low_row > high_row) | (low > high)
     in_array = (low_row * size + low >= 0) & (high_row * size + high < elements)
     by_access = dict(zip((id(i) for i in indices), parts, strict=True))
+    lanes_down = any(follows_lanes(p.row) for p in parts)
     return Tile(
         whole=False,
         rows=rows,
@@ -306,8 +307,9 @@ def _pitched(
         column_extent=column_axis.extent,
         inside=bool((nothing | in_array).all()),
         bound_to=_bound_to(bounder, (*row_axis.bound_to, *column_axis.bound_to)),
+        lanes_down=lanes_down,
         # A column whose stride is even has its lanes meet in half of the banks, or fewer.
-        padding=1 if any(follows_lanes(p.row) for p in parts) and width % 2 == 0 else 0,
+        padding=1 if lanes_down and width % 2 == 0 else 0,
         written_whole=row_axis.exact
         and column_axis.exact
         and is_written_whole(

@@ -155,6 +155,8 @@ def _at_least(a: Poly, b: Poly) -> bool:
 
 FIRST_OF = "first of "
 """Start of the key of a chunk's first value."""
+WITHIN_CHUNK = "chunk "
+"""Start of the key of a loop's variable inside a chunk."""
 AROUND = "around "
 """Start of the key of a variable of a loop around a chunked one."""
 _BLOCK_SHAPE = frozenset({"blockDim.x", "blockDim.y", "blockDim.z"})

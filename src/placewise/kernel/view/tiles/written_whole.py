@@ -8,11 +8,14 @@ from placewise.kernel.launch import Launch
 from placewise.kernel.view.indices.conditions import conditions_at, facts_of, is_exact, leaves
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.tiles.loop_guards import returns_inside
-from placewise.kernel.view.tiles.tile_axes import Index
+from placewise.kernel.view.tiles.loop_guards import own_jumps, returns_inside
+from placewise.kernel.view.tiles.tile_axes import WITHIN_CHUNK, Index
 from placewise.kernel.view.tree.node import Node
 
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "LAMBDA_EXPR", "SWITCH_STMT"})
+_STEPS = ("threadIdx.", WITHIN_CHUNK)
+"""Start of the keys of what takes every value of a range, each once: a thread's index, and the
+variable of a loop that steps by 1 in chunks."""
 
 
 def is_written_whole(
@@ -21,8 +24,9 @@ def is_written_whole(
 ) -> bool:  # fmt: skip
     """Whether one store writes each element of the tile that its conditions leave, by one thread.
 
-    So it is where each coordinate steps by 1 with a thread index of its own, every thread index
-    that the block has is among them, and each condition bounds one coordinate alone.
+    So it is where each coordinate steps by 1 with a thread index of its own, or with the variable
+    of the loop whose chunk the tile holds, every thread index that the block has is among them, and
+    each condition bounds one coordinate alone.
     """
     if len(indices) != 1 or indices[0].access.place.kind != "store" or values.jumps:
         return False
@@ -33,7 +37,7 @@ def is_written_whole(
     axes: list[str] = []
     for poly in found:
         varying = [a for a in poly.atoms if not a.uniform]
-        if len(varying) != 1 or not varying[0].key.startswith("threadIdx."):
+        if len(varying) != 1 or not varying[0].key.startswith(_STEPS):
             return False
         split = poly.split(varying[0])
         if split is None or split[0].value != 1:
@@ -49,7 +53,7 @@ def is_written_whole(
             return False
         if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
             return False
-    return not any(n.kind in _LOOPS for n in index.access.node.above())
+    return not any(n.kind in _LOOPS and n not in values.given for n in index.access.node.above())
 
 
 def _is_stored_whole(access: Node) -> bool:
@@ -64,8 +68,8 @@ def _is_stored_whole(access: Node) -> bool:
 
 
 def _may_leave_before(access: Node) -> bool:
-    """Whether a thread may leave the kernel before an access in another way than by the early
-    returns among its conditions."""
+    """Whether a thread may leave the kernel, or a loop's iteration, before an access in another way
+    than by those that are among its conditions."""
     inner = access
     for outer in access.above():
         if outer.kind == "COMPOUND_STMT":
@@ -75,7 +79,8 @@ def _may_leave_before(access: Node) -> bool:
                 is_condition = statement.kind == "IF_STMT" and len(statement.children) == 2
                 if is_condition and leaves(statement.children[1]):
                     continue
-                if returns_inside(statement):
+                jumps = own_jumps(statement) if statement.kind not in _LOOPS else []
+                if jumps or returns_inside(statement):
                     return True
         inner = outer
     return False
