@@ -14,7 +14,7 @@ def machine_code(
     case: CaseName,
     machine: Annotated[
         str | None,
-        typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file."),
+        typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or a machine file."),
     ] = None,
     arch: Annotated[
         str | None,
