@@ -73,8 +73,8 @@ CompilerVersion = Annotated[
     typer.Option(
         "--nvrtc",
         metavar="VERSION",
-        help="Version of the CUDA compiler: 13, or 12.9 or 11.8 if installed. Default: the one "
-        "that the case names.",
+        help="Version of the CUDA compiler: 13, or another that is installed, such as 12.9. "
+        "Default: the one that the case names.",
     ),
 ]
 Clock = Annotated[
