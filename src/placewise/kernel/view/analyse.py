@@ -115,10 +115,15 @@ def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
 
 
 def _joined(view: SourceView, inlined: InlinedView) -> SourceView:
-    """``view`` with those of its arrays that the source with calls written out tells more of."""
+    """``view`` with those of its arrays that the source with calls written out tells more of: less
+    that obstructs them, or tiles by chunks of a loop."""
+    here_in_chunks, there_in_chunks = (
+        {array for plan in v.chunk_plans for array in plan.arrays} for v in (view, inlined.view)
+    )
     arrays = tuple(
         replace(there, inlined=True, as_written=here)
         if len(there.obstacles) < len(here.obstacles)
+        or here.name in there_in_chunks - here_in_chunks
         else here
         for here, there in zip(view.arrays, inlined.view.arrays, strict=True)
     )

@@ -193,3 +193,55 @@ def test_what_cannot_be_an_index_is_refused_or_right(lines, machine):
             assert np.array_equal(run(written), run(one)), space
         else:
             assert "(line " in obstacle
+
+
+STEPS = {
+    "once": ("a += i;", "o[i] = a[0] + *(a + 3) + (&a[1])[2];"),
+    "back": ("a += n;", "b -= -i;", "o[i] = a[-i] + b[1];"),
+    "in 64 bits": ("a += (size_t)i;", "const float *p = a + 4;", "o[i] = p[2] + a[1];"),
+    "beside others": ("a += i; o += i;", "const float q = *a++;", "*o = q + a[1];"),
+}
+
+
+@pytest.mark.parametrize("form", STEPS)
+def test_an_array_that_the_body_moves_first_moves_with_the_same_bits(form, machine):
+    one = case(*STEPS[form])
+    view, expected = analyse_source(one), run(one)
+    for space in SPACES:
+        written = rewrite(one, Placement.of({"a": space}), machine, view).case
+        assert np.array_equal(run(written), expected), space
+
+
+def test_the_only_step_of_an_array_becomes_a_constant():
+    one = case(
+        "a += blockIdx.x; b += 2;", "if (n > 3) b -= 1;",
+        "for (int k = 0; k < 80; k++) o[i] += a[k] + b[i];",
+    )  # fmt: skip
+    text = "const int a_at = blockIdx.x; b += 2; if (n > 3) b -= 1; for (int k = 0; k < 80; k++)"
+    assert f"{text} o[i] += a[a_at + k] + b[i];" in spelled(one)
+
+
+NO_STEPS = {
+    "used before": ("o[i] = a[1];", "a += 2;", "o[i] += a[3];"),
+    "in a branch": ("if (i & 1) a += 2;", "o[i] = a[3];"),
+    "by itself": ("a += a[0] > 2 ? 1 : 0;", "o[i] = a[3];"),
+}
+
+
+@pytest.mark.parametrize("form", NO_STEPS)
+def test_other_steps_stay(form):
+    view = analyse_source(case(*NO_STEPS[form]))
+    assert view.inlined is None or "const int a_at" not in view.inlined.source
+
+
+def test_an_array_that_the_body_moves_first_has_tiles_by_chunks(machine):
+    lines = (
+        "a += blockIdx.x * 3;", "o += blockIdx.x * 64;", "float s = 0;",
+        "for (int k = 0; k < n; k++) s = s * 2 + a[k];", "o[threadIdx.x] = s;",
+    )  # fmt: skip
+    one = case(*lines)
+    view = analyse_source(one)
+    assert ("a",) in [plan.arrays for plan in view.chunk_plans]
+    written = rewrite(one, Placement.of({"a": "shared"}, 16), machine, view).case
+    assert "a_tile[" in written.source
+    assert np.array_equal(run(written), run(one))

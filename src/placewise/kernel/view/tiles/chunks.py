@@ -55,7 +55,7 @@ def find_chunk_plans(
     *, synchronises: bool,
 ) -> tuple[ChunkPlan, ...]:  # fmt: skip
     """Plans for all arrays together and, where there are several, for those that are only read,
-    for those whose lanes go along a column, and for each alone.
+    for those whose lanes go along a column, for those of the same loop, and for each alone.
 
     ``synchronises``: the kernel has barriers of its own; then all threads must reach the loops
     without a change, as a barrier under a flag would wait for ever.
@@ -69,7 +69,8 @@ def find_chunk_plans(
     usable = [(a, f) for a, f in zip(arrays, found, strict=True) if f]
     read = [(a, f) for a, f in usable if not a.written]
     scattered = [(a, f) for a, f in usable if _goes_down(f)]
-    groups = [usable, read, scattered, *([one] for one in usable)]
+    of_loops = ([(a, f) for a, f in usable if loop in f] for loop in loops.values())
+    groups = [usable, read, scattered, *of_loops, *([one] for one in usable)]
     different = [g for n, g in enumerate(groups) if g and g not in groups[:n]]
     plans = (_plan(group, loops, kernel) for group in different)
     return tuple(p for p in plans if p is not None and not (synchronises and p.guards))

@@ -1,8 +1,9 @@
-"""Local pointers into an array, written out as indices of it.
+"""Pointers into an array that are no plain name of it, written out as indices of it.
 
 ``const float *p; if (c) p = A; else p = A + n;`` becomes ``int p_at; if (c) p_at = 0; else p_at =
-n;``, and ``p[i]`` becomes ``A[p_at + i]``. What compares pointers, subtracts them or chooses among
-them compares, subtracts and chooses indices, so that a rewrite can follow the array.
+n;``, and ``p[i]`` becomes ``A[p_at + i]``; ``A += n;`` becomes ``const int A_at = n;``. What
+compares pointers, subtracts them or chooses among them compares, subtracts and chooses indices, so
+that a rewrite can follow the array.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from placewise.kernel.view.written_out.pointer_roots import (
     pointer_roots,
     spine,
 )
+from placewise.kernel.view.written_out.single_steps import single_steps
 
 _TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -43,8 +45,9 @@ _Edit = tuple[int, int, bytes]
 
 
 def write_indices(kernel: ParsedKernel, *, wide: bool) -> WrittenOut | None:
-    """The kernel's file with local pointers as indices of those of its arrays that no rewrite can
-    follow otherwise; None where there are none. ``wide``: an index may need 64 bits."""
+    """The kernel's file with pointers as indices of those of its arrays that no rewrite can follow
+    otherwise, or that the body moves first; None where there are none. ``wide``: an index may need
+    64 bits."""
     indexer = _Indexer(kernel, wide=wide)
     return write_out(kernel.text, indexer.pieces())
 
@@ -59,6 +62,7 @@ class _Indexer:
         self.text = kernel.text
         self.roots: PointerRoots = pointer_roots(kernel)
         self.kind = b"long long" if wide else b"int"
+        self.steps = single_steps(kernel)
         self.taken = {word.decode() for word in _WORD.findall(self.text)}
         self.arrays: dict[int, Node] = {}
         """Arrays whose pointers become indices."""
@@ -74,7 +78,7 @@ class _Indexer:
         wanted = [p for p in self.kernel.parameters if p.type_kind == "POINTER"]
         for array in wanted:
             pure = self.roots.arrays[array.id] == {array.id}
-            if pure and array.name not in own and _is_hidden(self.kernel, array):
+            if pure and array.name not in own and self.is_hidden(array):
                 self.arrays[array.id] = array
         while self.arrays:
             self.locals = {
@@ -90,12 +94,20 @@ class _Indexer:
                 b"\n    %s %s = 0;" % (self.kind, self.names[identity, self.arrays[identity].name])
                 for identity in self.arrays
                 if (identity, self.arrays[identity].name) in self.names
+                and identity not in self.steps
             ]
             start = self.kernel.body.start + 1
             if heads:
                 edits.append((start, start, b"".join(heads)))
             return [piece(self.text, *edit) for edit in edits]
         return []
+
+    def is_hidden(self, array: Node) -> bool:
+        """Whether a rewrite cannot follow an array as the source has it, and an index may help."""
+        element = element_type(array)
+        if "volatile" in array.type or "[" in element or "(" in element:
+            return False
+        return array.id in self.steps or bool(follow(self.kernel, array).obstacles)
 
     def array(self, declaration: Node) -> Node | None:
         """The array that a local pointer always points into, if it becomes an index."""
@@ -169,6 +181,9 @@ class _Indexer:
             if made is not None:
                 yield node.start, node.end, made
                 return
+        if node in self.steps.values() and (moved := self.owner(node.children[0])) is not None:
+            yield node.start, node.end, self.step(node, moved)
+            return
         pointer = node.children[0] if node.children else None
         array = None if pointer is None else self.owner(pointer)
         if pointer is not None and array is not None and not self.is_plain(pointer):
@@ -187,6 +202,12 @@ class _Indexer:
             if node.kind == "LAMBDA_EXPR" and child.kind == "DECL_REF_EXPR":
                 continue  # an implicit capture
             yield from self.edits(child)
+
+    def step(self, node: Node, array: Node) -> bytes:
+        """The declaration of a constant index in the place of the only step of an array."""
+        sign = -1 if node.operator == "-=" else 1
+        value = _bare(_sum([self.term(sign, node.children[1], array)]))
+        return b"const %s %s = %s" % (self.kind, self.name(array, array.name), value)
 
     def access(self, node: Node, pointer: Node, array: Node) -> bytes | None:
         """An element that is reached by a pointer; None where ``node`` is none."""
@@ -363,14 +384,6 @@ class _Indexer:
         name = self.name(array, variable.name)
         value = next((c for c in variable.children if c.type_kind in ("POINTER", "NULLPTR")), None)
         return name if value is None else name + b" = " + self.index(value, array)
-
-
-def _is_hidden(kernel: ParsedKernel, array: Node) -> bool:
-    """Whether a rewrite cannot follow an array as the source has it, and an index may help."""
-    element = element_type(array)
-    if "volatile" in array.type or "[" in element or "(" in element:
-        return False
-    return bool(follow(kernel, array).obstacles)
 
 
 def _sum(terms: list[tuple[int, bytes, Node | None]]) -> bytes:
