@@ -8,6 +8,7 @@ A thread's operations keep their order, so its results have the same bits.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -162,7 +163,8 @@ def _guarded(draft: Draft, guard: Guard, flag: str) -> Callable[[Render], str]:
         inside = render(guard.start, guard.end)
         if "\n" not in inside and inside.count(";") == 1:
             return f"if ({flag}) {inside}"
-        return f"if ({flag}) {{\n{indent}{inside}\n{indent}}}"
+        lines = _in_braces(f"if ({flag})", _lines_of(inside))
+        return f"\n{indent}".join(lines)
 
     return make
 
@@ -327,13 +329,13 @@ def _part(loop: ChunkLoop, iterations: int, flag: str | None, at: str, render: R
     kind = f"{loop.variable_type} " if loop.variable_type else ""
     start = f"{kind}{variable} = {first}"
     condition = render(*loop.condition)
-    inner = body[1:-1].strip() if body.startswith("{") else body
+    inner = _lines_of(body[1:-1].strip() if body.startswith("{") else body)
     whole = [*_unroll(loop, iterations), *_counted(loop, span, at, start, step, inner)]
     if loop.constant_trips is not None and loop.constant_trips % iterations == 0:
         return _in_braces(f"if ({flag})", whole) if flag else whole
     if len(body) > _TWICE:
         ends = f"({condition}) && {variable} < {first} + {span}"
-        lines = _in_braces(f"for ({start}; {ends}; {step})", [inner])
+        lines = _in_braces(f"for ({start}; {ends}; {step})", inner)
         return _in_braces(f"if ({flag})", lines) if flag else lines
     last = f"{first} + {(iterations - 1) * loop.stride}"
     is_whole = " && ".join(f"{last} < {end}" for end in loop.end_texts)
@@ -341,7 +343,7 @@ def _part(loop: ChunkLoop, iterations: int, flag: str | None, at: str, render: R
         is_whole, otherwise = f"{flag} && {is_whole}", f"}} else if ({flag})"
     else:
         otherwise = "} else"
-    rest = _in_braces(f"for ({start}; {condition}; {step})", [inner])
+    rest = _in_braces(f"for ({start}; {condition}; {step})", inner)
     return [*_in_braces(f"if ({is_whole})", whole)[:-1], *_in_braces(otherwise, rest)]
 
 
@@ -358,17 +360,28 @@ def _in_braces(head: str, lines: list[str]) -> list[str]:
     return [f"{head} {{", *(f"    {line}" for line in lines), "}"]
 
 
-def _counted(loop: ChunkLoop, span: int, at: str, start: str, step: str, inner: str) -> list[str]:
+def _lines_of(text: str) -> list[str]:
+    """The lines of some statements, indented against one another alone. Text with a line that a
+    backslash continues is one line: it may be part of a string."""
+    if re.search(r"\\\r?\n", text):
+        return [text]
+    first, *others = text.splitlines()
+    return [first, *textwrap.dedent("\n".join(others)).splitlines()]
+
+
+def _counted(
+    loop: ChunkLoop, span: int, at: str, start: str, step: str, inner: list[str]
+) -> list[str]:
     """The loop over a whole chunk. A loop that declares its variable counts from 0: all compilers
     then see that several elements of a tile lie in one aligned word, and load them at once. Of
     ``k - k_chunk`` NVRTC 13.5 sees it, 12.9 and 13.0 do not."""
     variable, first = loop.variable, loop.first_name
     if not loop.variable_type:
         end = f"{variable} < {first} + {span}"
-        return _in_braces(f"for ({start}; {end}; {step})", [inner])
+        return _in_braces(f"for ({start}; {end}; {step})", inner)
     count = f"{at}++" if loop.stride == 1 else f"{at} += {loop.stride}"
     own = f"{loop.variable_type} {variable} = {first} + {at};"
-    return _in_braces(f"for (int {at} = 0; {at} < {span}; {count})", [own, inner])
+    return _in_braces(f"for (int {at} = 0; {at} < {span}; {count})", [own, *inner])
 
 
 def _unroll(loop: ChunkLoop, iterations: int) -> list[str]:
