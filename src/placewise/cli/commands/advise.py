@@ -85,7 +85,9 @@ def advise(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the report and the verified source to DIR."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write the report and the verified source to DIR."
+        ),
     ] = None,
     finalists: Annotated[
         int | None,

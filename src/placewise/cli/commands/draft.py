@@ -31,7 +31,10 @@ def draft(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File to write. Default: the source's name, ending in .toml."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write. Default: the source's name, ending in .toml.",
         ),
     ] = None,
     run: Annotated[

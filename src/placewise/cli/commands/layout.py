@@ -57,6 +57,8 @@ def layout(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="DIR",
             help="Write the report, the verified source and the host's conversions to DIR.",
         ),

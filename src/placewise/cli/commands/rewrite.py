@@ -75,7 +75,9 @@ def rewrite(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the source and its host code to DIR."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write the source and its host code to DIR."
+        ),
     ] = None,
     nvrtc: CompilerVersion = None,
     as_json: AsJson = False,

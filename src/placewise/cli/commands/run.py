@@ -55,7 +55,10 @@ def run(
         typer.Option(metavar="DIR", help="Write each output array to DIR/NAME.npy."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all output arrays to one .npz file.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write all output arrays to one .npz file."
+        ),
     ] = None,
     threads: Annotated[
         int | None,

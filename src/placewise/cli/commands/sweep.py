@@ -84,6 +84,8 @@ def sweep(
     out: Annotated[
         Path,
         typer.Option(
+            "--out",
+            "-o",
             metavar="DIR",
             help="Folder for results, table and plot. The same command again predicts only what "
             "is missing there.",

@@ -303,6 +303,7 @@ def test_a_size_may_be_called_elements(tmp_path):
     "host",
     [
         "dim3 b(32, 8), g; dim3 g(n / 32, m / 8); k<<<dim3(g), dim3(b)>>>(x, n, m);",
+        "dim3 g(n / 32, m / 8), b(32, 8); k<<<g, b>>>(x, n, m);",
         "dim3 b = dim3(32, 8); dim3 g = {n / 32, m / 8}; k<<<g, b>>>(x, n, m);",
         "dim3 g(n / 32, m / 8); k<<<g, {32, 8}>>>(x, n, m);",
     ],

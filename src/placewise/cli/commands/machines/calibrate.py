@@ -34,6 +34,8 @@ def calibrate(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="FILE",
             help="Write a machine file (.msl) of the calibrated GPU, to use as --machine.",
         ),

@@ -79,7 +79,10 @@ def diff_machines(
 def from_mt4g(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON that mt4g wrote.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Machine file to write. Default: print it.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Machine file to write. Default: print it."
+        ),
     ] = None,
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,

@@ -15,7 +15,9 @@ def measure(
     case: CaseName,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Data file to write. Default: CASE-gpu.json."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Data file to write. Default: CASE-gpu.json."
+        ),
     ] = None,
     device: Annotated[int, typer.Option(help="Number of the GPU.")] = 0,
     repeats: Annotated[int, typer.Option(min=1, help="Timed launches per placement.")] = 20,

@@ -46,7 +46,9 @@ class Part(StrEnum):
 def probe(
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Machine file to write. Default: NAME.msl."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Machine file to write. Default: NAME.msl."
+        ),
     ] = None,
     curves: Annotated[
         Path | None,

@@ -19,7 +19,8 @@ _LONGEST = 200
 _MOST_DEFINITIONS = 100
 """Definitions of one name that are looked at."""
 _DEFINITION = re.compile(r"(?<![\w.>])(\w+)\s*=(?!=)[ \t]*|#[ \t]*define[ \t]+(\w+)[ \t]+")
-_DIM3 = re.compile(r"\bdim3\s+(\w+)\s*(?=[({])")
+_DIM3 = re.compile(r"\bdim3\s+(?=\w+\s*[({])")
+_DECLARED = re.compile(r"\s*(\w+)\s*(?=[({])")
 _FUNCTION = re.compile(r"\b(\w+)\s*\(([^(){};]{0,400})\)\s*\{")
 _STATEMENTS = ("if", "while", "for", "switch", "catch", "constexpr")
 _DECLARATION = re.compile(
@@ -122,8 +123,19 @@ class HostText:
 
     @cached_property
     def _dim3s(self) -> dict[str, list[tuple[int, int]]]:
-        """Where each ``dim3`` is declared: offsets of the declaration and of its brackets."""
-        return _places(_DIM3, self.text)
+        """Where each ``dim3`` is declared: offsets of its name and of its brackets. A declaration
+        may have several: ``dim3 grid(n / 16, m / 16), block(16, 16);``."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for declaration in _DIM3.finditer(self.text):
+            at = declaration.end()
+            while one := _DECLARED.match(self.text, at):
+                found[one[1]].append((one.start(1), one.end()))
+                at = one.end() + len(up_to_end(self.text, one.end()))
+                comma = re.compile(r"\s*,").match(self.text, at)
+                if comma is None:
+                    break
+                at = comma.end()
+        return found
 
     @cached_property
     def _functions(self) -> list[tuple[int, str, list[str]]]:
