@@ -63,6 +63,8 @@ class Draw:
             return ELEMENTS[1]
         if role in ("bins", "extremes"):
             return ELEMENTS[1 if self.chance(0.5) else 2]
+        if role == "rows":
+            return self.pick(SIMPLE)
         if role == "own":
             return self.pick(SIMPLE if self.total != "double" else (ELEMENTS[4],))
         return self.pick(ELEMENTS if self.chance(0.5) else SIMPLE)
@@ -79,7 +81,8 @@ class Draw:
             text = element.text
             if self.template and text == "float":
                 text = "T"
-            constant = "" if role in ("own", "bins", "extremes") or self.chance(0.15) else "const "
+            is_written = role in ("own", "bins", "extremes", "rows")
+            constant = "" if is_written or self.chance(0.15) else "const "
             star = self.pick(("*", "*", "* ", " *__restrict__ ", "[]"))
             declared = f"{constant}{text} {star}{name}"
             if star == "[]":

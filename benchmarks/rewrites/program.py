@@ -84,10 +84,12 @@ class Param:
     element: Element
     role: str
     """``row``: n elements; ``column``: m; ``matrix``: n rows of pitch p; ``turned``: m rows of n;
-    ``halo``: n and a halo; ``table``: 64; ``bins``: 32, updated by atomic additions;
-    ``extremes``: 32, updated by one other atomic function; ``own``: one element for each thread's
-    work, written; ``index``: n numbers below n; ``count``: n numbers up to m; ``lower`` and
-    ``upper``: two ends of one memory, n and a halo, and what follows from a halo before n on."""
+    ``halo``: n and a halo; ``table``: 64; ``bins``: 32, updated by atomic additions; ``extremes``:
+    32, updated by one other atomic function; ``own``: one element for each thread's work, written;
+    ``rows``: as ``matrix``, written; ``moved``: as ``matrix``, behind n and three elements more, by
+    at most which the kernel moves its pointer first; ``index``: n numbers below n; ``count``: n
+    numbers up to m; ``lower`` and ``upper``: two ends of one memory, n and a halo, and what follows
+    from a halo before n on."""
     declared: str
     """How the parameter list has it, such as ``const float *x``."""
 
@@ -98,7 +100,7 @@ class Param:
         return {
             "row": n, "column": m, "matrix": n * p, "turned": m * n, "halo": n + 2 * HALO,
             "table": TABLE, "bins": BINS, "extremes": BINS, "own": own, "index": n, "count": n,
-            "lower": n + HALO, "upper": 2 * HALO + TABLE,
+            "lower": n + HALO, "upper": 2 * HALO + TABLE, "rows": n * p, "moved": n * p + n + 3,
         }[self.role]  # fmt: skip
 
     def data(self, rng: np.random.Generator, sizes: Sizes, dims: int) -> NDArray[Any]:

@@ -193,6 +193,49 @@ def in_place(draw: Draw) -> Statement:
     return draw.statement(draw.pick(forms))
 
 
+def rows(draw: Draw) -> Statement:
+    """A row of each thread's own, written column by column."""
+    if draw.dims == 2:
+        return in_place(draw)
+    name, k = draw.array("rows", pick_from=()).name, draw.local("k")
+    at = draw.pick((f"i * p + {k}", f"{k} + p * i", f"i * p + m - 1 - {k}",
+                    f"(n - 1 - i) * p + {k}", f"(size_t)i * p + {k}"))  # fmt: skip
+    value = draw.pick((f"s + {k}", draw.value(k), f"{draw.value()} * {k}"))
+    store = f"{name}[{at}] = {value};"
+    bodies = [
+        [store], [store], [draw.update(k), store], [f"if ({k} > 1) {store}"],
+        [f"if ({k} >= 2 && {k} + 1 < m) {store}"], [f"if ({k} < 2) continue;", store],
+        [f"if ({draw.value(k)} > 2) {store}"], [f"if (i & 1) {store}"],
+        [store, f"{name}[i * p + {k}] = 1;"], [store, f"s += {name}[i * p];"],
+        [f"if ({k} > 2) {{ if ({draw.value()} > 5) continue; }}", store],
+        [f"if ({k} < 2 * (int)blockIdx.x + 3) {store}"],
+    ]  # fmt: skip
+    heads = (
+        f"int {k} = 0; {k} < m; {k}++",
+        f"int {k} = 0; {k} < m; {k}++",
+        f"int {k} = 1; {k} <= (int)m - 1; ++{k}",
+        f"unsigned {k} = 0; {k} < m; {k}++",
+        f"int {k} = 0; {k} < m; {k} += 2",
+        f"int {k} = (int)m - 1; {k} >= 0; {k}--",
+    )
+    lines = _braced(f"for ({draw.pick(heads)})", draw.pick(bodies))
+    if draw.chance(0.2):
+        lines = _braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)", lines)
+    return draw.statement(lines)
+
+
+def moved(draw: Draw) -> Statement:
+    """An array whose pointer the kernel moves first."""
+    a, k = draw.array("moved", pick_from=()), draw.local("k")
+    by = draw.pick(("n", "3", "blockIdx.x", "(size_t)n", "n / 2 + 1"))
+    step = draw.pick((f"{a.name} += {by};", f"{a.name} = {a.name} + {by};",
+                      f"{a.name} += {by}; {a.name}--;"))  # fmt: skip
+    read = draw.pick((f"{a.name}[i * p + {k}]", f"*({a.name} + i * p + {k})", f"{a.name}[{k}]"))
+    loop = _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+                   [f"s += ({read}){a.element.member};", draw.update(k)])  # fmt: skip
+    return draw.statement(loop, [step])
+
+
 def leave(draw: Draw) -> Statement:
     """An exit that depends on the data."""
     word = "continue" if draw.style == "stride" else "return"
@@ -362,6 +405,7 @@ def vectors(draw: Draw) -> Statement:
 KINDS: tuple[Callable[[Draw], Statement], ...] = (
     plain, plain, loop, loop, loop, loop, row_pointer, row_pointer, guarded, guarded, window,
     atomic, extreme, in_place, leave, staged, staged_square, overlapping, odd, odd, vectors,
+    rows, rows, moved,
 )  # fmt: skip
 
 
