@@ -6,7 +6,6 @@ and constant memory is small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,8 +132,3 @@ def coarse_version(
     kernel = names.version(number)
     text = renamed_kernel(draft, names.kernel, kernel)
     return CoarseVersion(number, kernel, placement, machines, draft, text, tuple(members), sizes[0])
-
-
-def machines_of(placements: Mapping[str, Placement], placement: Placement) -> tuple[str, ...]:
-    """Names of the machines whose best placement ``placement`` is."""
-    return tuple(name for name, best in placements.items() if best == placement)

@@ -266,8 +266,3 @@ def _block(
         *(["}"] if in_c else []),
     ]
     return "\n".join(lines)
-
-
-def source_name(case: Case) -> str:
-    """File name of the written source."""
-    return case.file_name

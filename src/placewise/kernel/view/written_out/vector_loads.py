@@ -197,8 +197,3 @@ class _Writer:
                     element_type(inner),
                 ):
                     raise _UnclearError
-
-
-def _value_type(node: Node) -> str:
-    """Type of an element without qualifiers."""
-    return node.type.replace("const ", "").replace("volatile ", "").strip()
