@@ -14,6 +14,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.launch import AccessWindow, Argument
 from placewise.kernel.source import AccessPlace, Alias, ArrayUse, SourceView, Term
+from placewise.kernel.view.written_out.pieces import unique_name
 from placewise.rewriter.text import EditedText, Render
 
 
@@ -74,11 +75,7 @@ class Draft:
 
     def unique(self, name: str) -> str:
         """``name``, with a number appended if the source uses it already."""
-        candidate, number = name, 2
-        while candidate in self.taken:
-            candidate, number = f"{name}{number}", number + 1
-        self.taken.add(candidate)
-        return candidate
+        return unique_name(name, self.taken)
 
     def inner(self, name: str) -> str:
         """``name`` for a variable or type of a function that is written into the file, longer where

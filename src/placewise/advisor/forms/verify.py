@@ -53,15 +53,18 @@ def verify(
     return Verification(False, detail, compared)
 
 
+def uncontracted(case: Case) -> Case:
+    """The case, to be compiled without fused multiply-adds."""
+    flags = (*case.options.flags, UNCONTRACTED)
+    return replace(case, options=replace(case.options, flags=flags))
+
+
 def _same_uncontracted(rewritten: Case, original: Case, arrays: tuple[str, ...]) -> bool:
     """Whether both compute the same bits when compiled without fused multiply-adds."""
     if original.language is not Language.CUDA:
         return False
     try:
-        expected, found = (
-            _run(replace(c, options=replace(c.options, flags=(*c.options.flags, UNCONTRACTED))))
-            for c in (original, rewritten)
-        )
+        expected, found = (_run(uncontracted(c)) for c in (original, rewritten))
     except PlacewiseError:
         return False
     return _first_unlike(expected, found, arrays) is None

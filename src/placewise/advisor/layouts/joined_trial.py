@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from placewise.advisor.forms.verify import UNCONTRACTED
+from placewise.advisor.forms.verify import uncontracted
 from placewise.advisor.layouts.layout_trial import Trial
 from placewise.errors import UnsupportedError
 from placewise.executor import execute
@@ -41,14 +41,13 @@ def joined_trial(trial: Trial, arrays: Sequence[str]) -> JoinedTrial:
     joined = join_arrays(trial.case, trial.view, separate_arrays(trial.case, trial.view, arrays))
     read = read_case(joined.case)
     (structs,) = (s for s in find_struct_arrays(read.case) if s.type_name == joined.type_name)
-    if not _same_bits(joined, trial.case, read.case):
-        plain = (_uncontracted(c) for c in (trial.case, read.case))
-        if not _same_bits(joined, *plain):
-            raise UnsupportedError(
-                f"with {', '.join(joined.shown)} in one array of structs the kernel does not "
-                "compute the same bits",
-                where=trial.case.filename,
-            )
+    same = _same_bits(joined, trial.case, read.case)
+    if not same and not _same_bits(joined, uncontracted(trial.case), uncontracted(read.case)):
+        raise UnsupportedError(
+            f"with {', '.join(joined.shown)} in one array of structs the kernel does not compute "
+            "the same bits",
+            where=trial.case.filename,
+        )
     made = replace(trial, case=read.case, kernel=read.kernel, view=read.view)
     return JoinedTrial(made, structs, joined)
 
@@ -91,8 +90,3 @@ def _same_bits(joined: JoinedArrays, apart: Case, together: Case) -> bool:
     )
     back = separated(joined, found)
     return all(back[name].tobytes() == data.tobytes() for name, data in expected.items())
-
-
-def _uncontracted(case: Case) -> Case:
-    flags = (*case.options.flags, UNCONTRACTED)
-    return replace(case, options=replace(case.options, flags=flags))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.advisor.advice import Verification
-from placewise.advisor.forms.verify import UNCONTRACTED
+from placewise.advisor.forms.verify import UNCONTRACTED, uncontracted
 from placewise.errors import PlacewiseError
 from placewise.executor import Execution, execute
 from placewise.kernel.cases.case import Case
@@ -54,7 +53,7 @@ def _verify(
         if first_unlike_of(truth, _run(original), names) is not None:
             detail = "not provable: the kernel has a race, two runs of the original differ"
             return Verification(False, detail, names)
-        if unlike(_uncontracted(original), _uncontracted(written)) is None:
+        if unlike(_run(uncontracted(original)), _run(uncontracted(written))) is None:
             detail = f"bit-identical under {UNCONTRACTED}; without it other multiply-adds are fused"
             return Verification(True, detail, names)
     except PlacewiseError as error:
@@ -68,12 +67,12 @@ def first_unlike(relaid: Relaid, truth: Execution, found: Execution) -> str | No
     converted = original_arrays(relaid, outputs)
     held = _held_bytes(relaid)
     for name, expected in truth.outputs:
-        before = _bytes(expected)
+        before = bytes_of(expected)
         if name in converted:
             is_held = held[np.arange(before.size) % len(held)]
             if (converted[name] != before)[is_held].any():
                 return name
-        elif name in outputs and (_bytes(outputs[name]) != before).any():
+        elif name in outputs and (bytes_of(outputs[name]) != before).any():
             return name
     return None
 
@@ -82,7 +81,7 @@ def _unlike_matrix(reordered: Reordered, truth: Execution, found: Execution) -> 
     outputs = dict(found.outputs)
     outputs |= original_matrices(reordered, outputs)
     for name, expected in truth.outputs:
-        if name in outputs and (_bytes(outputs[name]) != _bytes(expected)).any():
+        if name in outputs and (bytes_of(outputs[name]) != bytes_of(expected)).any():
             return name
     return None
 
@@ -90,7 +89,7 @@ def _unlike_matrix(reordered: Reordered, truth: Execution, found: Execution) -> 
 def first_unlike_of(truth: Execution, found: Execution, names: tuple[str, ...]) -> str | None:
     """The first array of two runs of one kernel whose bits differ."""
     for name in names:
-        if (_bytes(truth.output(name)) != _bytes(found.output(name))).any():
+        if (bytes_of(truth.output(name)) != bytes_of(found.output(name))).any():
             return name
     return None
 
@@ -106,14 +105,10 @@ def _held_bytes(relaid: Relaid) -> NDArray[np.bool_]:
     return held
 
 
-def _bytes(data: NDArray[np.generic]) -> NDArray[np.uint8]:
+def bytes_of(data: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """The bytes of an array, of shape (bytes,)."""
     return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
 
 
 def _run(case: Case) -> Execution:
     return execute(compile_case(case), case.launch, case.inputs)
-
-
-def _uncontracted(case: Case) -> Execution:
-    flags = (*case.options.flags, UNCONTRACTED)
-    return _run(replace(case, options=replace(case.options, flags=flags)))

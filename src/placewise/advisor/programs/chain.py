@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
-from placewise.kernel.cases.prepare_case import ReadCase, read_case
+from placewise.kernel.cases.prepare_case import ReadCase, compile_case, read_case
 from placewise.kernel.programs.program import Program, ProgramLaunch, with_arrays
 from placewise.kernel.target import target_for
 from placewise.machine import Machine
@@ -86,6 +86,12 @@ def read_launch(launch: ProgramLaunch, machine: Machine, nvrtc: str | None = Non
     return read_case(
         replace(launch.case, options=replace(launch.case.options, arch=arch, nvrtc=version))
     )
+
+
+def run_case(case: Case, instruction_limit: int) -> Execution:
+    """Compile a case and run it."""
+    kernel = compile_case(case)
+    return execute(kernel, case.launch, case.inputs, instruction_limit=instruction_limit)
 
 
 def keep(state: State, run: Execution, arrays: Mapping[str, str]) -> frozenset[str]:

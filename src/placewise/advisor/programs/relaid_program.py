@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placewise.advisor.advice import Verification
-from placewise.advisor.forms.verify import UNCONTRACTED
+from placewise.advisor.forms.verify import UNCONTRACTED, uncontracted
 from placewise.advisor.layouts.verify_layout import first_unlike
-from placewise.advisor.programs.chain import State, Step, keep
+from placewise.advisor.programs.chain import State, Step, keep, run_case
 from placewise.advisor.programs.written_program import ROUNDS_RUN
 from placewise.errors import PlacewiseError
-from placewise.executor import Execution, execute
+from placewise.executor import Execution
 from placewise.executor.compare import compare
-from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.prepare_case import ReadCase, compile_case
+from placewise.kernel.cases.prepare_case import ReadCase
 from placewise.kernel.programs.program import Program, ProgramLaunch, with_arrays
 from placewise.kernel.struct_uses import StructArrays
 from placewise.kernel.view import find_struct_arrays
 from placewise.rewriter.layouts import KernelArrays, Relaid, rewrite_together
+from placewise.rewriter.layouts.names import untaken
 from placewise.space.layout import Layout
 
 
@@ -98,8 +98,8 @@ def relay_program(
 ) -> RelaidProgram:
     """``program`` with all arrays of ``structs`` in ``layout``.
 
-    Raises UnsupportedError where that cannot be written, and CaseError where the layout is none of
-    the struct.
+    Raises UnsupportedError where that cannot be written, and CaseError where the layout does not
+    fit the struct.
     """
     made = rewrite_together(tuple(structs.kernels.values()), layout)
     relaid = dict(zip(structs.kernels, made, strict=True))
@@ -120,16 +120,10 @@ def relay_program(
                 shared.append((parameter, array))
                 continue
             for group in range(len(layout.groups)):
-                named = _fresh(form.names.parameter(array, group), others)
+                named = untaken(form.names.parameter(array, group), others)
                 shared.append((form.names.parameter(parameter, group), named))
         launches.append(ProgramLaunch(form.case, tuple(shared), launch.times))
     return RelaidProgram(replace(program, launches=tuple(launches)), layout, relaid)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def prove_relaid(
@@ -140,8 +134,8 @@ def prove_relaid(
     what the ones before it left in its own program, and compare all arrays bit for bit behind each
     launch, after conversion back. Bytes of padding do not count.
 
-    Where they differ, both are compared once more without contraction of multiply and add. Errors
-    are findings here, not failures.
+    Where they differ, both are compared once more, compiled without fused multiply-adds. Errors are
+    findings here, not failures.
     """
     names = tuple(sorted({a for step in steps for a in step.written}))
     rounds = min(rounds, ROUNDS_RUN)
@@ -168,8 +162,8 @@ def _unlike(
     new: State = {}
     for _ in range(rounds):
         for step, new_step in zip(steps, new_steps, strict=True):
-            truth = _run(with_arrays(step.case, step.arrays, state), instruction_limit)
-            run = _run(with_arrays(new_step.case, new_step.arrays, new), instruction_limit)
+            truth = run_case(with_arrays(step.case, step.arrays, state), instruction_limit)
+            run = run_case(with_arrays(new_step.case, new_step.arrays, new), instruction_limit)
             forms = [one[step.number] for one in relaid if step.number in one]
             unlike = [first_unlike(form, truth, run) for form in forms]
             unlike = unlike or [_first_unlike(truth, run)]
@@ -190,11 +184,5 @@ def _first_unlike(truth: Execution, run: Execution) -> str | None:
     return None
 
 
-def _run(case: Case, instruction_limit: int) -> Execution:
-    kernel = compile_case(case)
-    return execute(kernel, case.launch, case.inputs, instruction_limit=instruction_limit)
-
-
 def _uncontracted(step: Step) -> Step:
-    options = replace(step.case.options, flags=(*step.case.options.flags, UNCONTRACTED))
-    return replace(step, case=replace(step.case, options=options))
+    return replace(step, case=uncontracted(step.case))

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from placewise.advisor.advice import Verification
 from placewise.advisor.forms.carve_out import with_carve_out
-from placewise.advisor.programs.chain import State, Step, keep
+from placewise.advisor.layouts.verify_layout import bytes_of
+from placewise.advisor.programs.chain import State, Step, keep, run_case
 from placewise.advisor.programs.copies import Fill
 from placewise.advisor.programs.joint_search import Combination
 from placewise.errors import PlacewiseError, UnsupportedError
-from placewise.executor import Execution, execute
 from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, read_case
@@ -107,9 +107,9 @@ def prove(
         for step in steps:
             form = written.rewritten.get(step.number)
             try:
-                truth = _run(with_arrays(step.case, step.arrays, state), instruction_limit)
+                truth = run_case(with_arrays(step.case, step.arrays, state), instruction_limit)
                 case = _case_now(step, form, written, new, buffers)
-                run = _run(case, instruction_limit)
+                run = run_case(case, instruction_limit)
             except PlacewiseError as error:
                 return Verification(False, f"launch {step.title} failed: {error.message}", ())
             found = dict(run.outputs)
@@ -130,11 +130,6 @@ def prove(
             keep(new, run, step.arrays)
     rounds_run = f" over {min(rounds, ROUNDS_RUN)} rounds" if rounds > 1 else ""
     return Verification(True, f"bit-identical in sequence{rounds_run}", tuple(sorted(seen)))
-
-
-def _run(case: Case, instruction_limit: int) -> Execution:
-    kernel = compile_case(case)
-    return execute(kernel, case.launch, case.inputs, instruction_limit=instruction_limit)
 
 
 class _Buffers:
@@ -159,10 +154,6 @@ class _Buffers:
         self._filled.add(array)
 
 
-def _bytes(data: NDArray[np.generic]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-
-
 def _case_now(
     step: Step, form: Rewritten | None, written: WrittenProgram, state: State, buffers: _Buffers
 ) -> Case:
@@ -183,7 +174,7 @@ def _case_now(
         parts = [(at, parameter) for name, at, parameter in form.filled if name == symbol]
         for at, parameter in parts:
             if buffers.is_copied(step.arrays[parameter], step.number):
-                buffers.copy(step.arrays[parameter], symbol, at, _bytes(now(parameter)))
+                buffers.copy(step.arrays[parameter], symbol, at, bytes_of(now(parameter)))
         shown = held.copy().view(data.dtype).reshape(data.shape) if parts else data
         constants.append((symbol, shown))
 
@@ -191,7 +182,7 @@ def _case_now(
         parameter = old.get(a.name, a.name)
         if parameter not in step.arrays or not isinstance(a, ArrayArgument | TextureArgument):
             return a
-        data = _bytes(now(parameter)).view(a.data.dtype).reshape(a.data.shape)
+        data = bytes_of(now(parameter)).view(a.data.dtype).reshape(a.data.shape)
         if isinstance(a, ArrayArgument):
             initial = a.uninitialised and step.arrays[parameter] not in state
             return replace(a, data=data, uninitialised=initial)

@@ -14,6 +14,7 @@ from placewise.kernel.launch import Argument, ArrayArgument, Inputs, ScalarArgum
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.followed_arrays import ElementUse
 from placewise.kernel.view.separate_arrays import SeparateArrays
+from placewise.kernel.view.written_out.pieces import unique_name
 from placewise.rewriter.text import EditedText, Render
 
 
@@ -46,7 +47,7 @@ def join_arrays(case: Case, view: SourceView, found: SeparateArrays) -> JoinedAr
     pointers to the arrays are null then. Functions that get such an array get the array of structs.
     """
     taken = set(re.findall(r"[A-Za-z_]\w*", case.source))
-    type_name, parameter = _fresh("Joined", taken), _fresh("joined", taken)
+    type_name, parameter = unique_name("Joined", taken), unique_name("joined", taken)
     declared = {p.name: p for p in view.parameters}
     text = EditedText(case.source.encode())
     for start, end in found.roots:
@@ -103,14 +104,6 @@ def _field_text(use: ElementUse, render: Render) -> str:
     if use.index is None:
         return f"{address}{handle}->{use.field}"
     return f"{address}{handle}[{render(*use.index)}].{use.field}"
-
-
-def _fresh(word: str, taken: set[str]) -> str:
-    number, name = 1, word
-    while name in taken:
-        number += 1
-        name = f"{word}{number}"
-    return name
 
 
 def _inputs(case: Case, found: SeparateArrays, parameter: str) -> Inputs:

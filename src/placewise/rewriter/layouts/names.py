@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from placewise.kernel.view.written_out.pieces import unique_name
 from placewise.space.layout import Group, Layout
 
 _LONGEST = 16
@@ -35,14 +37,14 @@ class LayoutNames:
 
     def parameter(self, array: str, group: int) -> str:
         """Name of the kernel's parameter for the array of this group of ``array``."""
-        return _longer(f"{array}_{self.groups[group].short}", self.source_words)
+        return untaken(f"{array}_{self.groups[group].short}", self.source_words)
 
     def own(self, word: str) -> str:
         """``word`` as a name inside the layout's struct, where fields are functions."""
-        return _longer(word, self.fields)
+        return untaken(word, self.fields)
 
 
-def _longer(name: str, taken: frozenset[str]) -> str:
+def untaken(name: str, taken: Collection[str]) -> str:
     """``name``, with underscores added as long as it is taken."""
     while name in taken:
         name += "_"
@@ -55,15 +57,9 @@ def is_struct(group: Group) -> bool:
 
 
 def layout_names(type_name: str, layout: Layout, taken: set[str]) -> LayoutNames:
-    """Names for the layout that are not yet among the source's identifiers, ``taken``."""
+    """Names for the layout that are not yet among the source's identifiers, ``taken``, to which
+    they are added."""
     words = frozenset(taken)
-
-    def unique(name: str) -> str:
-        candidate, number = name, 2
-        while candidate in taken:
-            candidate, number = f"{name}{number}", number + 1
-        taken.add(candidate)
-        return candidate
 
     base = re.sub(r"\W+", "_", type_name).strip("_")
     groups = []
@@ -73,7 +69,7 @@ def layout_names(type_name: str, layout: Layout, taken: set[str]) -> LayoutNames
             short = joined if len(joined) <= _LONGEST else f"part{number + 1}"
         else:
             short = group.fields[0]
-        struct = unique(f"{base}_{short}") if is_struct(group) else ""
-        groups.append(GroupNames(short, struct, unique(f"{short}_array")))
+        struct = unique_name(f"{base}_{short}", taken) if is_struct(group) else ""
+        groups.append(GroupNames(short, struct, unique_name(f"{short}_array", taken)))
     fields = frozenset(name for group in layout for name in group.fields)
-    return LayoutNames(unique(f"{base}_layout"), tuple(groups), fields, words)
+    return LayoutNames(unique_name(f"{base}_layout", taken), tuple(groups), fields, words)
