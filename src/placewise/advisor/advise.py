@@ -31,6 +31,7 @@ from placewise.advisor.explain.notes import (
 )
 from placewise.advisor.explain.why import array_facts, costs, reasons
 from placewise.advisor.finalists import (
+    DEMAND,
     UNCHANGED,
     Demand,
     frequent_misses,
@@ -75,9 +76,6 @@ FINALISTS = 4
 
 LEAST_GAIN_OF_WINDOW = 0.01
 """An access window of L2 is tried if it could save this share of the time at best."""
-
-DEMAND = Demand()
-"""What a recommendation asks for, unless the user says otherwise."""
 
 
 # Public and keyword-only: one parameter for each option; the stages in their order.

@@ -49,6 +49,10 @@ class Demand:
         return faster is not None and faster >= self.probability and ratio * (1 + self.gain) <= 1.0
 
 
+DEMAND = Demand()
+"""What a recommendation asks for, unless the user says otherwise."""
+
+
 def finalists(options: list[Option], present: Option, machine: Machine, number: int) -> list[int]:
     """Positions of the ``number`` options to prove. First comes the one to recommend, the smallest
     edit among those that are as good as the best; then the others by rank. Left out are

@@ -24,6 +24,11 @@ LANES = 32
 """Elements of a tile: one for each lane of a warp."""
 
 
+def awkwardness(layout: Layout) -> tuple[int, int]:
+    """How much harder a layout is to work with than the declared one, as numbers to compare."""
+    return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
+
+
 def layout_candidates(costs: FieldCosts) -> list[Layout]:
     """At most :data:`MOST` layouts: the best partition by ``costs``, SoA, fields that are accessed
     apart from those that are not, tiles of 32 elements, and the declared struct with its fields

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from placewise.choose.layouts import SIMPLEST_FIRST
+from placewise.choose.layouts import awkwardness
 from placewise.choose.partitions import all_partitions
 from placewise.model.static_layout import CostVector
 from placewise.space.layout import Layout, Record, grouped, structure_of_arrays
@@ -56,13 +56,8 @@ def search_static(record: Record, accessed: Collection[str], cost: LayoutCost) -
     else:
         for start in ([[name] for name in used], [used]):
             _descend(start, laid_out, known)
-    ranked = sorted(known.items(), key=lambda pair: (pair[1], *simplicity(pair[0])))
+    ranked = sorted(known.items(), key=lambda pair: (pair[1], *awkwardness(pair[0])))
     return StaticSearch(tuple(ranked), exact)
-
-
-def simplicity(layout: Layout) -> tuple[int, int]:
-    """How hard a layout is to work with, as numbers to compare."""
-    return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
 
 
 def _descend(

@@ -6,8 +6,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from placewise.advisor.advise import DEMAND
-from placewise.advisor.finalists import Demand
+from placewise.advisor.finalists import DEMAND, Demand
 from placewise.disk_cache import DiskCache
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import CompileOptions

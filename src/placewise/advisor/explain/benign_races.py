@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from placewise.advisor.explain.gain import chance, speedup
+from placewise.advisor.explain.gain import chance, speedup, speedup_range
 from placewise.advisor.forms.device_copy import device_copy_ns
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.prepare import Prepared
@@ -26,6 +26,7 @@ from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import compile_case, read_case
 from placewise.kernel.kernel import Kernel
+from placewise.memory.reuse.counters import direct_space
 from placewise.model import Ratio
 from placewise.model.uncertainty import ratio_of_sums
 from placewise.progress import Progress, silent
@@ -94,10 +95,9 @@ class BenignRace:
             if best.ratio.faster is None
             else f", {chance(best.ratio.faster)} likely to be faster"
         )
-        between = f"{speedup(best.ratio.high)}–{speedup(best.ratio.low)}"
         return (
-            f"{said}: predicted {gain} ({between}){sure}, {where} included. It is not done: only "
-            "you can say whether the race is benign on all inputs."
+            f"{said}: predicted {gain} ({speedup_range(best.ratio)}){sure}, {where} included. It "
+            "is not done: only you can say whether the race is benign on all inputs."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -215,8 +215,7 @@ def _copies(
         kernel = compile_case(duplicated.case)
     except PlacewiseError:
         return (), []
-    # With the copy, no thread sees what others wrote; so all threads that may write do, in this
-    # run.
+    # No thread of this run sees what others wrote, so all threads that may write do.
     left = _raced(prepared, kernel, duplicated.case, frozenset({array})).get(array, [])
     if any(_differing_writes(f) for f in left):
         return (), left
@@ -245,8 +244,7 @@ def _written(prepared: Prepared, duplicated: Duplicated) -> list[tuple[str, Case
     """(space, case) for each space in which the copy can be: the one that needs no rewrite, and
     those that kernels cannot write to."""
     machine = prepared.machine
-    plain = next(s.name for s in machine.spaces if s.way.is_plain)
-    forms = [(plain, duplicated.case)]
+    forms = [(direct_space(machine).name, duplicated.case)]
     read = read_case(duplicated.case)
     for space in machine.spaces:
         if space.writable or space.is_cache_hint:

@@ -6,16 +6,17 @@ from placewise.advisor.advice import Option
 from placewise.model import Ratio
 
 
-def gain_in_words(option: Option) -> str:
+def gain_in_words(judged: Option | Ratio) -> str:
     """The gain as text, such as ``1.31 times as fast (1.22–1.41), 97% likely to be faster``. Where
     the form was not timed it is a gain in memory time. The text says so, and it says where the
     probability is not known."""
-    what = " in memory time" if option.rerun is None else ""
-    words = f"{speedup(option.ratio)} times as fast{what}"
-    faster = option.judged.faster
-    if faster is None:
+    ratio = judged.judged if isinstance(judged, Option) else judged
+    untimed = isinstance(judged, Option) and judged.rerun is None
+    what = " in memory time" if untimed else ""
+    words = f"{speedup(ratio.ratio)} times as fast{what}"
+    if ratio.faster is None:
         return f"{words}, with unknown probability"
-    return f"{words} ({speedup_range(option)}), {chance(faster)} likely to be faster"
+    return f"{words} ({speedup_range(ratio)}), {chance(ratio.faster)} likely to be faster"
 
 
 def gain_of(ratio: Ratio) -> str:

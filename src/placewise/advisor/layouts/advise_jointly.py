@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from placewise.advisor.advice import Advice
-from placewise.advisor.advise import DEMAND, FINALISTS, advise
-from placewise.advisor.finalists import AS_GOOD, Demand
+from placewise.advisor.advise import FINALISTS, advise
+from placewise.advisor.finalists import AS_GOOD, DEMAND, Demand
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.layouts.advise_layout import advise_layout
 from placewise.advisor.layouts.joint_advice import JointAdvice, JointForm

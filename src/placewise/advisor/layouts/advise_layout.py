@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from placewise.advisor.finalists import Demand
+from placewise.advisor.finalists import DEMAND, Demand
 from placewise.advisor.forms.timing import time_form
 from placewise.advisor.layouts.advise_matrices import advise_matrices
 from placewise.advisor.layouts.estimate_layouts import StaticKernel, cache_levels
@@ -24,7 +24,7 @@ from placewise.advisor.layouts.layout_trial import Trial, fastest_first, recomme
 from placewise.advisor.layouts.read_for_layouts import read_for_layouts
 from placewise.advisor.layouts.verify_layout import verify_layout
 from placewise.cases import CaseLike, load_case
-from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates, padded_struct
+from placewise.choose.layouts import awkwardness, layout_candidates, padded_struct
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution
 from placewise.kernel.cases.case import Case
@@ -45,7 +45,6 @@ from placewise.space.layout import Layout, parse_layout, structure_of_arrays
 _FALLBACK_L1_BYTES = 16 * 1024
 """Bytes of L1 that are assumed where a machine file has no cache in front of L2: the least that
 GPUs with an L1 have."""
-DEFAULT_DEMAND = Demand()
 
 
 def advise_layout(
@@ -54,7 +53,7 @@ def advise_layout(
     *,
     layouts: Sequence[str] = (),
     join: Sequence[str] = (),
-    demand: Demand = DEFAULT_DEMAND,
+    demand: Demand = DEMAND,
     nvrtc: str | None = None,
     progress: Progress = silent,
     instruction_limit: int = DEFAULT_LIMIT,
@@ -191,11 +190,6 @@ def _option(trial: Trial, structs: StructArrays, layout: Layout, truth: Executio
     return LayoutOption(
         *named, proof.identical, proof.detail, timed, ratio, structs, layout, relaid
     )
-
-
-def awkwardness(layout: Layout) -> tuple[int, int]:
-    """How much harder a layout is to work with than the declared one, as numbers to compare."""
-    return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
 
 
 def _reuse_bytes(trial: Trial) -> int:

@@ -15,7 +15,8 @@ from placewise.advisor.layouts.static_advice import (
     StaticStructAdvice,
 )
 from placewise.cases import CaseLike, load_case
-from placewise.choose.static_layouts import search_static, simplicity
+from placewise.choose.layouts import awkwardness
+from placewise.choose.static_layouts import search_static
 from placewise.kernel.cases.prepare_case import ReadCase, named_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
@@ -162,7 +163,7 @@ def _advice(
         asked = dict.fromkeys(parse_layout(text, record) for text in layouts)
         ranked = sorted(
             ((one, of.cost(structs, one)) for one in asked),
-            key=lambda pair: (pair[1], *simplicity(pair[0])),
+            key=lambda pair: (pair[1], *awkwardness(pair[0])),
         )
         looked_at, exact = len(ranked), False
     else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from placewise.advisor.layouts.joined_trial import looked_up_together
 from placewise.advisor.lint import Remark, Rule, lint
 from placewise.advisor.predictions.predicted_counters import CounterReport
-from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates, padded_struct
+from placewise.choose.layouts import awkwardness, layout_candidates, padded_struct
 from placewise.errors import PlacewiseError
 from placewise.executor import execute
 from placewise.kernel.cases.case import Case, Language
@@ -132,6 +132,6 @@ def _best(
         return None
     least = min(map(costs.layout, candidates))
     as_good = [c for c in candidates if costs.layout(c) <= AS_GOOD * least]
-    best = min(as_good, key=lambda c: (SIMPLEST_FIRST.index(c.kind()), len(c.groups)))
+    best = min(as_good, key=awkwardness)
     share = costs.layout(best) / present
     return (best, share) if share <= LEAST_SAVING else None

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from placewise.advisor.advice import Verification
-from placewise.advisor.advise import DEMAND, FINALISTS, advise
-from placewise.advisor.explain.gain import chance, speedup
-from placewise.advisor.finalists import UNCHANGED, Demand
+from placewise.advisor.advise import FINALISTS, advise
+from placewise.advisor.explain.gain import gain_in_words
+from placewise.advisor.finalists import DEMAND, UNCHANGED, Demand
 from placewise.advisor.programs.chain import Step, run_chain
 from placewise.advisor.programs.joint_search import (
     AdvisedStep,
@@ -24,7 +24,6 @@ from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Language
 from placewise.kernel.programs.program_file import ProgramLike, load_program
 from placewise.machine import Machine, MachineLike, load_machine
-from placewise.model import Ratio
 from placewise.progress import Progress, silent
 
 TRIED = 4
@@ -136,9 +135,9 @@ def _verdict(
 ) -> str:
     if best is not None:
         return (
-            f"Move {best.moves}: predicted {_gain(best.ratio)}, copies between launches counted. "
-            "The kernels were written into one source, compiled and run one after another on "
-            "these inputs; all outputs are bit-identical."
+            f"Move {best.moves}: predicted {gain_in_words(best.ratio)}, copies between launches "
+            "counted. The kernels were written into one source, compiled and run one after another "
+            "on these inputs; all outputs are bit-identical."
         )
     moved = [c for c in found if c.moves]
     if not moved or moved[0].ratio.ratio >= UNCHANGED:
@@ -151,17 +150,9 @@ def _verdict(
         )
     return (
         f"Keep it as it is: the best alternative, {first.moves}, is predicted "
-        f"{_gain(first.ratio)}; a recommendation asks for a probability of "
+        f"{gain_in_words(first.ratio)}; a recommendation asks for a probability of "
         f"{demand.probability:.0%} and a gain of {demand.gain:.0%}."
     )
-
-
-def _gain(ratio: Ratio) -> str:
-    words = f"{speedup(ratio.ratio)} times as fast"
-    if ratio.faster is None:
-        return f"{words}, with unknown probability"
-    between = f"{speedup(ratio.high)}–{speedup(ratio.low)}"
-    return f"{words} ({between}), {chance(ratio.faster)} likely to be faster"
 
 
 def _notes(advised: Sequence[AdvisedStep], rounds: int) -> list[str]:

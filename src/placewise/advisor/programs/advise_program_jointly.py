@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from placewise.advisor.advise import DEMAND, FINALISTS
-from placewise.advisor.finalists import AS_GOOD, Demand
+from placewise.advisor.advise import FINALISTS
+from placewise.advisor.finalists import AS_GOOD, DEMAND, Demand
 from placewise.advisor.layouts.advise_jointly import LAYOUTS
-from placewise.advisor.layouts.advise_layout import awkwardness
 from placewise.advisor.programs.advise_program import advise_program
 from placewise.advisor.programs.advise_program_layout import (
     advise_program_layout,
@@ -20,6 +19,7 @@ from placewise.advisor.programs.program_layout_advice import (
     ProgramLayoutAdvice,
     ProgramLayoutOption,
 )
+from placewise.choose.layouts import awkwardness
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.programs.program_file import ProgramLike
 from placewise.machine import MachineLike

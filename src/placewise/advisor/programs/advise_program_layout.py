@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placewise.advisor.finalists import Demand
+from placewise.advisor.finalists import DEMAND, Demand
 from placewise.advisor.forms.timing import Timed, ratio_of_times, time_form
-from placewise.advisor.layouts.advise_layout import DEFAULT_DEMAND, awkwardness, reuse_bytes
+from placewise.advisor.layouts.advise_layout import reuse_bytes
 from placewise.advisor.layouts.layout_trial import fastest_first, recommended
 from placewise.advisor.programs.chain import Step, read_launch, run_chain
 from placewise.advisor.programs.program_layout_advice import (
@@ -26,7 +26,7 @@ from placewise.advisor.programs.relaid_program import (
     prove_relaid,
     relay_program,
 )
-from placewise.choose.layouts import layout_candidates
+from placewise.choose.layouts import awkwardness, layout_candidates
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, execute
 from placewise.kernel.cases.case import Language
@@ -67,7 +67,7 @@ def advise_program_layout(
     machine: MachineLike,
     *,
     layouts: Sequence[str] = (),
-    demand: Demand = DEFAULT_DEMAND,
+    demand: Demand = DEMAND,
     nvrtc: str | None = None,
     progress: Progress = silent,
     instruction_limit: int = DEFAULT_LIMIT,
