@@ -26,6 +26,7 @@ from placewise.advisor.predictions.predicted_time import (
     TimeReport,
     predict_time,
     predict_times,
+    targeted,
 )
 from placewise.cases import load_case
 from placewise.executor import DEFAULT_LIMIT
@@ -33,9 +34,7 @@ from placewise.executor import execute as execute_launch
 from placewise.executor.check import Checker
 from placewise.executor.run_case import CaseRun, run_case
 from placewise.kernel.cases.case import Case, Language
-from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
-from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
 from placewise.report.findings.lint_report import LintReport
 from placewise.rewriter import Rewritten
@@ -122,7 +121,8 @@ def rewrite(
     source cannot be written so, CaseError for arrays and spaces that there are not, or that do not
     go together.
     """
-    case, machine = _for_machine(load_case(case), load_machine(machine), None)
+    machine = load_machine(machine)
+    case = targeted(load_case(case), machine)
     chosen = placement if isinstance(placement, Placement) else Placement.of(placement)
     if case.language is not Language.CUDA:
         return write_proven(case, machine, dict(chosen.spaces)).rewritten
@@ -152,11 +152,3 @@ def verify(rewritten: Rewritten, case: Case | str | Path) -> Verification:
     original = named_case(replace(case, options=options))
     truth = execute_launch(compile_case(original), original.launch, original.inputs)
     return compare_with(rewritten, original, truth)
-
-
-def _for_machine(case: Case, machine: Machine, nvrtc: str | None) -> tuple[Case, Machine]:
-    """``case`` with the compiler target of ``machine``; raises CaseError where it cannot run."""
-    check_case(case, machine.limits)
-    nvrtc = nvrtc or case.options.nvrtc
-    arch, _ = target_for(machine.limits.compute_capability, nvrtc)
-    return replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc)), machine

@@ -22,7 +22,7 @@ from placewise.kernel.cases.given_accesses import GivenAccesses
 from placewise.kernel.cases.prepare_case import ReadCase, read_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.source import SourceView
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine
 from placewise.memory import Occupancy, Profile, Profiler, occupancy
 from placewise.memory.reuse.active import ActiveProfiler, Looked
@@ -99,8 +99,7 @@ def prepare(
     machine), CompileError, UnsupportedError, ExecutionError.
     """
     check_case(case, machine.limits)
-    arch, stand_in = target_for(machine.limits.compute_capability, case.options.nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch))
+    case, stand_in = for_machine(case, machine)
     progress("compiling", 0, 0)
     read = read_case(case)
     case, kernel, view = read.case, read.kernel, read.view

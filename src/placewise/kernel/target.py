@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import compiler_version, supported_archs
 from placewise.kernel.toolchain import DEFAULT_NVRTC
+from placewise.machine import Machine
+
+
+def for_machine(case: Case, machine: Machine, nvrtc: str | None = None) -> tuple[Case, str | None]:
+    """``case``, to be compiled for ``machine``, and a note where the target is only a stand-in.
+    ``nvrtc`` replaces the case's own version of the compiler."""
+    nvrtc = nvrtc or case.options.nvrtc
+    arch, stand_in = target_for(machine.limits.compute_capability, nvrtc)
+    return replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc)), stand_in
 
 
 def target_for(

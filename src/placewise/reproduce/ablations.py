@@ -15,7 +15,7 @@ import numpy as np
 from placewise.errors import CaseError, PlacewiseError
 from placewise.kernel.cases.case_file import CaseFamily, read_case_family
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine, load_machine
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.huang_li.model import ABLATIONS, WHOLE, HuangLiModel
@@ -90,9 +90,8 @@ def observe_forms(
     forms = []
     for done, row in enumerate(rows):
         progress(f"observing on {machine.name}", done, len(rows))
-        case = family.case(dict(row.configuration))
-        arch, _ = target_for(machine.limits.compute_capability, case.options.nvrtc)
-        case = named_case(replace(case, options=replace(case.options, arch=arch)))
+        case, _ = for_machine(family.case(dict(row.configuration)), machine)
+        case = named_case(case)
         try:
             evidence = evidence_of(compile_case(case), case.launch, case.inputs, machine)
             forms.append(Form(row, observe(evidence.simulated("huang-li"), machine)))

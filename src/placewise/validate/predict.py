@@ -21,7 +21,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import CaseFamily, read_case_family
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.cases.strict_model import Parameter
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine, load_machine
 from placewise.machine.clocks import known_clock
 from placewise.memory.reuse.counters import counters
@@ -154,9 +154,7 @@ def _begin(task: Task) -> None:
 def _predict(at: int, configuration: Configuration) -> Answers:
     worker = _workers[0]
     case = worker.family.case(dict(configuration))
-    nvrtc = worker.task.nvrtc or case.options.nvrtc
-    arch, _ = target_for(worker.machine.limits.compute_capability, nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    case, _ = for_machine(case, worker.machine, worker.task.nvrtc)
     found: dict[str, Answer | str] = {}
     start = time.perf_counter()
     try:

@@ -19,7 +19,7 @@ from placewise.cases import CaseLike, load_case
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import compile_case
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.kernel.view.written_out.struct_members import (
     named_apart,
     with_members_apart,
@@ -336,8 +336,6 @@ def _demand(found: Verification, kernel: str, placement: Placement, form: Agnost
 def _compile_for(form: AgnosticForm, machine: Machine) -> None:
     """Compile all kernels of the form for a machine; raises CompileError with the compiler's
     message."""
-    case = form.case
-    arch, _ = target_for(machine.limits.compute_capability, case.options.nvrtc)
+    case, _ = for_machine(form.case, machine)
     kernel = form.any.kernel + form.names.arguments
-    options = replace(case.options, arch=arch)
-    compile_case(replace(case, source=form.source, kernel=kernel, options=options))
+    compile_case(replace(case, source=form.source, kernel=kernel))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import ReadCase, read_case
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine
 from placewise.progress import Progress
 
@@ -17,7 +15,7 @@ def read_for_layouts(
     case: Case, machine: Machine, nvrtc: str | None, progress: Progress
 ) -> tuple[ReadCase, tuple[str, ...]]:
     """``case`` compiled for ``machine`` by the compiler ``nvrtc`` (None: the case's own) and read,
-    with notes on what stands in for what.
+    with notes on what stands in for the machine's target.
 
     Raises UnsupportedError where the kernel is not CUDA C++; CaseError or CompileError where the
     launch does not fit the machine or the source is wrong.
@@ -27,9 +25,7 @@ def read_for_layouts(
             f"the kernel is {case.language}; layouts are read from CUDA C++", where=case.filename
         )
     check_case(case, machine.limits)
-    nvrtc = nvrtc or case.options.nvrtc
-    arch, stand_in = target_for(machine.limits.compute_capability, nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    case, stand_in = for_machine(case, machine, nvrtc)
     progress("compiling", 0, 0)
     read = read_case(case)
     check_case(read.case, machine.limits, read.kernel.static_shared_bytes)

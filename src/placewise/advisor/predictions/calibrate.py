@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from placewise.advisor.forms.timing import is_timed
+from placewise.advisor.predictions.predicted_time import targeted
 from placewise.cases import CaseLike, load_case
 from placewise.errors import CaseError, MachineError, UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.kernel.target import target_for
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.at_clock import at_clock
 from placewise.machine.clocks import clock_range, machine_at
@@ -158,10 +158,7 @@ def _clock_of(
 
 def _predictor(case: Case, machine: Machine, nvrtc: str | None) -> Callable[[float], float]:
     """Predicted milliseconds of ``case`` at a clock; the kernel is compiled and run once."""
-    check_case(case, machine.limits)
-    nvrtc = nvrtc or case.options.nvrtc
-    arch, _ = target_for(machine.limits.compute_capability, nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    case = targeted(case, machine, nvrtc)
     kernel = compile_case(case)
     check_case(case, machine.limits, kernel.static_shared_bytes)
     named = named_case(case)

@@ -22,7 +22,7 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import ReadCase, read_case
 from placewise.kernel.launch import ArrayArgument
 from placewise.kernel.source import SourceView
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.machine import standard_memory
 from placewise.machine.msl.located import nearest
@@ -113,10 +113,7 @@ def predict_moved_counters(
     loaded = load_case(case)
     known = load_machine(machine)
     check_spaces(moves, known)
-    nvrtc = nvrtc or loaded.options.nvrtc
-    arch, _ = target_for(known.limits.compute_capability, nvrtc)
-    loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
-    read = read_case(loaded)
+    read = read_case(for_machine(loaded, known, nvrtc)[0])
     check_arrays(moves, read.case)
 
     def counted(which: Case, seen_in: Mapping[str, str] | None = None) -> CounterReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine, load_machine
 from placewise.memory.simulate.caches.last_level.other_l2_sizes import LINES, OtherSize, other_sizes
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
@@ -110,9 +110,7 @@ def predict_counters(
     loaded = load_case(case)
     chosen = load_machine(machine)
     check_case(loaded, chosen.limits)
-    nvrtc = nvrtc or loaded.options.nvrtc
-    arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
-    loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
+    loaded, stand_in = for_machine(loaded, chosen, nvrtc)
     launches = read_measured(measured) if measured is not None else ()
     progress("compiling", 0, 0)
     kernel = compile_case(loaded)

@@ -16,7 +16,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine, target_for
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.clocks import machine_at, with_caches
 from placewise.memory.occupancy import Occupancy, occupancy
@@ -162,9 +162,7 @@ def targeted(case: Case, machine: Machine, nvrtc: str | None = None) -> Case:
     """``case`` with the compiler's target that ``machine`` needs; ``nvrtc`` replaces the compiler's
     version. Raises CaseError where the launch does not fit the machine."""
     check_case(case, machine.limits)
-    nvrtc = nvrtc or case.options.nvrtc
-    arch, _ = target_for(machine.limits.compute_capability, nvrtc)
-    return replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    return for_machine(case, machine, nvrtc)[0]
 
 
 def predict_compiled(

@@ -4,7 +4,7 @@ left."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import ReadCase, compile_case, read_case
 from placewise.kernel.programs.program import Program, ProgramLaunch, with_arrays
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine
 from placewise.progress import Progress, silent
 
@@ -81,11 +81,7 @@ def run_chain(
 def read_launch(launch: ProgramLaunch, machine: Machine, nvrtc: str | None = None) -> ReadCase:
     """A launch's case with the values that the program starts with, compiled for ``machine`` and
     read. Raises CaseError, CompileError and UnsupportedError as the front end does."""
-    version = nvrtc or launch.case.options.nvrtc
-    arch, _ = target_for(machine.limits.compute_capability, version)
-    return read_case(
-        replace(launch.case, options=replace(launch.case.options, arch=arch, nvrtc=version))
-    )
+    return read_case(for_machine(launch.case, machine, nvrtc)[0])
 
 
 def run_case(case: Case, instruction_limit: int) -> Execution:

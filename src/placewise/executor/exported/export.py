@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import MachineLike, load_machine
 from placewise.progress import Progress, silent
 
@@ -89,9 +89,7 @@ def export_traces(
             hint="give --machine A100, for example",
         )
     check_case(case, chosen.limits)
-    nvrtc = nvrtc or case.options.nvrtc
-    arch, _ = target_for(chosen.limits.compute_capability, nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    case, _ = for_machine(case, chosen, nvrtc)
     kernel = compile_case(case)
     case = named_case(case)
     launch, inputs = case.launch, case.inputs

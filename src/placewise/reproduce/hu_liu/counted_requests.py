@@ -7,7 +7,7 @@ the same work; here they run on the model of the paper's GPU, a Tesla M2050.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from placewise.cases.papers import HU_LIU
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.make_case import Value, make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.kernel.target import target_for
+from placewise.kernel.target import for_machine
 from placewise.machine import Machine, load_machine
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.evidence.evidence import evidence_of
@@ -73,8 +73,7 @@ def _count(case: Case, name: str, machine: Machine) -> Counted:
 
 def _sites(case: Case, machine: Machine) -> tuple[list[SiteTraffic], int]:
     """Instructions of ``case`` that access global memory, and the number of its warps."""
-    arch, _ = target_for(machine.limits.compute_capability, case.options.nvrtc)
-    case = named_case(replace(case, options=replace(case.options, arch=arch)))
+    case = named_case(for_machine(case, machine)[0])
     evidence = evidence_of(compile_case(case), case.launch, case.inputs, machine)
     run = evidence.simulated("hu-liu")
     sites = [s for s in run.traffic.sites if s.site.space in ("global", "generic")]
