@@ -27,6 +27,11 @@ class PlacewiseError(Exception):
         # Subclasses have constructors of their own, which pickling would call with the message.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
+    @property
+    def as_reason(self) -> str:
+        """The message with its place behind it, to stand in a sentence of a note."""
+        return f"{self.message} ({self.where})" if self.where else self.message
+
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\n  hint: {self.hint}" if self.hint else text

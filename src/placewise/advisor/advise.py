@@ -67,8 +67,8 @@ from placewise.machine import Machine, load_machine
 from placewise.machine.clocks import machine_at, with_caches
 from placewise.model import path_model
 from placewise.progress import Progress, silent
-from placewise.recorded.recorded_counters import choose_launch, read_measured
-from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
+from placewise.recorded.recorded_counters import launch_and_differences, read_measured
+from placewise.recorded.recorded_launch import MeasuredLaunch, executed
 from placewise.space import Placement
 
 FINALISTS = 4
@@ -140,8 +140,7 @@ def advise(
     if profile is not None:
         defines = prepared.case.options.defines
         ran = executed(prepared.kernel, prepared.case.launch, defines, machine)
-        launch = choose_launch(read_measured(profile), ran, row, str(profile))
-        differs = (*differences(launch, ran), *notable(launch, ran))
+        launch, differs = launch_and_differences(read_measured(profile), ran, row, str(profile))
         if measured_ms is None and launch.microseconds is not None:
             measured_ms = launch.microseconds * 1e-3
         prepared = _profiled(prepared, launch, profile, differs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -58,3 +59,13 @@ class StaticProgram:
     body: tuple[StaticAccess | StaticLoop, ...]
     assumed: tuple[str, ...]
     """What the analysis took for granted, with lines."""
+
+    def accesses(self) -> Iterator[StaticAccess]:
+        """All accesses, those inside loops too, in no particular order."""
+        todo = list(self.body)
+        while todo:
+            item = todo.pop()
+            if isinstance(item, StaticLoop):
+                todo += item.body
+            else:
+                yield item

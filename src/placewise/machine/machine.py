@@ -177,6 +177,11 @@ class Limits:
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
 
+    @property
+    def reached_dram_gb_per_s(self) -> float | None:
+        """Bandwidth of DRAM that streaming kernels get; the peak where none was measured."""
+        return self.dram_bandwidth_achieved_gb_per_s or self.dram_bandwidth_gb_per_s
+
 
 @dataclass(frozen=True)
 class Pipe:

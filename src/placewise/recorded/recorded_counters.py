@@ -30,6 +30,7 @@ from placewise.recorded.recorded_launch import (
     differences,
     in_base_units,
     named_alike,
+    notable,
 )
 
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
@@ -174,6 +175,15 @@ def choose_launch(
             hint="a row (from 0) is compared all the same",
         )
     return alike[0]
+
+
+def launch_and_differences(
+    launches: tuple[MeasuredLaunch, ...], executed: Executed, row: int | None, where: str
+) -> tuple[MeasuredLaunch, tuple[str, ...]]:
+    """The launch that :func:`choose_launch` chooses, and in words how it differs from what is
+    ``executed``."""
+    launch = choose_launch(launches, executed, row, where)
+    return launch, (*differences(launch, executed), *notable(launch, executed))
 
 
 def _from_json(text: str, path: Path) -> list[MeasuredLaunch]:

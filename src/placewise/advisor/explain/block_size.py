@@ -27,7 +27,8 @@ def warps_missing(launch: Launch, machine: Machine, occupancy: Occupancy) -> flo
 
 
 def grid_in_words(launch: Launch, machine: Machine) -> str:
-    """That the launch has fewer blocks than the machine has SMs, as a sentence; else empty."""
+    """A sentence that the launch has fewer blocks than the machine has SMs; empty where it has
+    not."""
     idle = machine.processor.sms - launch.blocks
     if idle <= 0:
         return ""

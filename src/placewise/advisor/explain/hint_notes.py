@@ -35,29 +35,29 @@ def hint_notes(options: Sequence[Option], present: Option, machine: Machine) -> 
         lost = lost_hints(option.hints)
         if lost:
             notes.append(f"{option.placement.describe(present.placement)}: the compiler {lost}")
-    timed = any(
-        machine.space(space).is_cache_hint
-        for option in options
-        if option.timed is not None
-        for _, _, space in option.placement.moved(present.placement)
-    )
+    timed = any(o.timed is not None and _has_hints(o, present, machine) for o in options)
     return (*notes, BASIS) if timed else tuple(notes)
 
 
 def caution(option: Option, present: Option, machine: Machine) -> str:
     """What a verdict for a form with cache hints adds; nothing for other forms."""
-    moved = option.placement.moved(present.placement)
-    if not any(machine.space(space).is_cache_hint for _, _, space in moved):
+    if not _has_hints(option, present, machine):
         return ""
     return " Few cache hints gained anything on the GPU that was measured: measure it on yours."
+
+
+def _has_hints(option: Option, present: Option, machine: Machine) -> bool:
+    """Whether the option moves an array to a cache hint."""
+    moved = option.placement.moved(present.placement)
+    return any(machine.space(space).is_cache_hint for _, _, space in moved)
 
 
 def lost_hints(fates: Sequence[HintFate]) -> str | None:
     """The hints that the compiler changed or dropped, in words; None where all survived."""
     lost = [f.text for f in fates if f.fate is not Fate.SURVIVED]
-    return (
-        f"did not keep {len(lost)} of {len(fates)} cache hints: {'; '.join(lost)}" if lost else None
-    )
+    if not lost:
+        return None
+    return f"did not keep {len(lost)} of {len(fates)} cache hints: {'; '.join(lost)}"
 
 
 def fate_words(fates: Sequence[HintFate]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from placewise.choose.legality import in_words
 from placewise.kernel.kernel import Kernel
 from placewise.machine import Machine
-from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.occupancy import occupancy
 from placewise.memory.simulate.caches.hierarchy import carve_out
 from placewise.rewriter import Rewritten
 
@@ -29,7 +29,7 @@ def with_carve_out(rewritten: Rewritten, kernel: Kernel, machine: Machine) -> Re
         return rewritten
     resident = occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
     needed = carve_out(unified, machine, resident, shared)
-    for_one = carve_out(unified, machine, _alone(resident), shared)
+    for_one = carve_out(unified, machine, replace(resident, blocks=1), shared)
     if needed <= for_one:
         return rewritten
     most = max(unified.detail.carve_outs_bytes)
@@ -53,7 +53,3 @@ def with_carve_out(rewritten: Rewritten, kernel: Kernel, machine: Machine) -> Re
         edits=(*rewritten.edits, reason),
         carve_out=reason,
     )
-
-
-def _alone(resident: Occupancy) -> Occupancy:
-    return replace(resident, blocks=1)

@@ -27,7 +27,6 @@ _FIRST = (16, 64, 256)
 _ALONE = 3
 """Each of a plan's arrays is also tried alone if the plan has at most this many arrays."""
 
-
 _Groups = dict[frozenset[str], list[Placement]]
 """Placements by the arrays that they move, in ascending order of their chunk lengths."""
 
@@ -88,7 +87,7 @@ def _without(
 
 
 def _first_lengths(placements: Sequence[Placement]) -> list[Placement]:
-    """Those of a group's placements that are timed first."""
+    """The placements of a group that are timed first: a few chunk lengths, else the longest."""
     longest = [p for p in placements if p.chunk == placements[-1].chunk]
     return [p for p in placements if p.chunk in _FIRST] or longest
 
@@ -125,8 +124,8 @@ def _overlapped(
     alike = [f.placement for f in faster if _arrays(f, prepared) == arrays]
     no_longer = [p for p in alike if (p.chunk or 0) <= (best.placement.chunk or 0)]
     no_longer.sort(key=lambda p: -(p.chunk or 0))
-    tried = [replace(p, buffers=2) for p in no_longer[:2]]
-    found = _timed(tried, prepared, present, progress)
+    doubled = [replace(p, buffers=2) for p in no_longer[:2]]
+    found = _timed(doubled, prepared, present, progress)
     least = min((f.ratio for f in found), default=best.ratio)
     return [f for f in found if f.ratio == least and f.ratio * (1 + AS_GOOD) < best.ratio]
 

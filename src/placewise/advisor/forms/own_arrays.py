@@ -64,15 +64,15 @@ def write_own(
 def own_spaces(
     case: Case, view: SourceView, machine: Machine, names: Collection[str]
 ) -> dict[str, str]:
-    """Where those of the arrays ``names`` are that the source declares itself."""
+    """Space by name of the arrays among ``names`` that the source declares itself."""
     own = own_arrays(view, machine)
     others = set(names) - set(own) - {use.name for use in view.arrays}
     return own | dict.fromkeys(_local_names(case, others), LOCAL)
 
 
 def _local_names(case: Case, names: set[str]) -> set[str]:
-    """Those of ``names`` that are arrays of each thread; the source is read only if there are
-    some."""
+    """The names among ``names`` of arrays of each thread's own; the source is read only if there
+    are any ``names``."""
     if not names or case.language is not Language.CUDA:
         return set()
     return names & set(local_array_names(case))

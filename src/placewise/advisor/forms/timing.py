@@ -140,8 +140,7 @@ def time_form(
             conflicts=bank_conflicts(evidence.run) if evidence.run is not None else (),
         )
     except UnsupportedError as error:
-        where = f" ({error.where})" if error.where else ""
-        return Timed(None, f"{error.message}{where}")
+        return Timed(None, error.as_reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +171,7 @@ def watch_form(
         timed = Timed(prediction, loads=_load_hits(evidence.run))
         return WatchedForm(timed, model.watch(evidence, at), cold)
     except UnsupportedError as error:
-        why = f"{error.message}{f' ({error.where})' if error.where else ''}"
-        return WatchedForm(Timed(None, why))
+        return WatchedForm(Timed(None, error.as_reason))
 
 
 def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:

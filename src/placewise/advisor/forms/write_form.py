@@ -106,5 +106,5 @@ def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
     try:
         return Form(*rewrite_loads(prepared.case, prepared.kernel, moves, loads))
     except CompileError as error:
-        # Such as a hint that the PTX text's .target does not know.
+        # One cause is a hint that the PTX text's .target does not know.
         raise UnsupportedError(error.message, where=error.where) from error

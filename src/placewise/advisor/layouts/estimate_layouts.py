@@ -20,7 +20,7 @@ from placewise.choose.static_layouts import search_static
 from placewise.kernel.cases.prepare_case import ReadCase, named_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.static_accesses import StaticLoop, StaticProgram
+from placewise.kernel.static_accesses import StaticProgram
 from placewise.kernel.struct_uses import StructArrays
 from placewise.kernel.view import find_struct_arrays
 from placewise.kernel.view.separate_arrays import pointer_structs, separate_arrays
@@ -128,14 +128,9 @@ class StaticKernel:
 
     def accessed(self, structs: StructArrays) -> frozenset[str]:
         """Fields of a struct type that the kernel accesses."""
-        found, todo = set(), list(self.program.body)
-        while todo:
-            item = todo.pop()
-            if isinstance(item, StaticLoop):
-                todo += item.body
-            elif item.array in structs.parameters:
-                found.add(item.field)
-        return frozenset(found)
+        return frozenset(
+            access.field for access in self.program.accesses() if access.array in structs.parameters
+        )
 
 
 def _joined(

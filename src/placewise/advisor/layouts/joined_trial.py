@@ -13,7 +13,6 @@ from placewise.executor import execute
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, read_case
 from placewise.kernel.source import SourceView
-from placewise.kernel.static_accesses import StaticLoop
 from placewise.kernel.struct_uses import StructArrays
 from placewise.kernel.view import find_struct_arrays
 from placewise.kernel.view.separate_arrays import joinable, separate_arrays
@@ -72,14 +71,7 @@ def looked_up_together(case: Case, view: SourceView) -> tuple[tuple[str, ...], .
         return ()
     if program is None:
         return ()
-    scattered: set[str] = set()
-    todo = list(program.body)
-    while todo:
-        item = todo.pop()
-        if isinstance(item, StaticLoop):
-            todo += item.body
-        elif item.index.opaque:
-            scattered.add(item.array)
+    scattered = {access.array for access in program.accesses() if access.index.opaque}
     found = (tuple(name for name in group if name in scattered) for group in groups)
     return tuple(names for names in found if len(names) > 1)
 

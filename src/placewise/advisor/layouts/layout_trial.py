@@ -53,7 +53,7 @@ class Trial:
         """Cost of converting arrays of ``old_bytes`` to a layout of ``new_bytes`` and back, against
         what a launch gains."""
         limits = self.machine.limits
-        bandwidth = limits.dram_bandwidth_achieved_gb_per_s or limits.dram_bandwidth_gb_per_s
+        bandwidth = limits.reached_dram_gb_per_s
         moved = 2 * (new_bytes + old_bytes)
         launching = 2 * (limits.launch_overhead_ns or LAUNCH_NS)
         milliseconds = None if not bandwidth else (moved / bandwidth + launching) * 1e-6

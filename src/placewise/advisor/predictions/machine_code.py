@@ -169,8 +169,7 @@ def _run(case: Case, code: MachineCode) -> tuple[CodeRun | None, str | None]:
     try:
         own = execute(replace(code.kernel, machine_code=True), case.launch, case.inputs)
     except UnsupportedError as error:
-        where = f" ({error.where})" if error.where else ""
-        return None, f"the machine code was not executed: {error.message}{where}"
+        return None, f"the machine code was not executed: {error.as_reason}"
     ptx = execute(code.kernel, case.launch, case.inputs)
     written = own.written | ptx.written
     return (

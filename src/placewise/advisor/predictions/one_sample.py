@@ -4,7 +4,7 @@ target is written or run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -24,14 +24,8 @@ from placewise.model.evidence.evidence import evidence_of
 from placewise.model.huang_li.model import HuangLiModel, Parts
 from placewise.model.huang_li.observe import Observed, observe
 from placewise.progress import Progress, silent
-from placewise.recorded.recorded_counters import choose_launch, read_measured
-from placewise.recorded.recorded_launch import (
-    DURATION,
-    MeasuredLaunch,
-    differences,
-    executed,
-    notable,
-)
+from placewise.recorded.recorded_counters import launch_and_differences, read_measured
+from placewise.recorded.recorded_launch import DURATION, MeasuredLaunch, executed
 from placewise.space import Placement
 
 MOST_TARGETS = 64
@@ -127,7 +121,9 @@ def predict_targets(
     prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
     corrected, replays, notes = NONE, None, prepared.notes
     if profile is not None:
-        launch, differs = _sample(prepared, recorded, profile, row)
+        defines = prepared.case.options.defines
+        ran = executed(prepared.kernel, prepared.case.launch, defines, machine)
+        launch, differs = launch_and_differences(recorded, ran, row, str(profile))
         if measured_ms is None:
             measured_ms = _time(launch, profile)
         corrected = corrections_of(prepared.kernel, prepared.case, machine, launch)
@@ -168,16 +164,6 @@ def measured_replays(launch: MeasuredLaunch) -> float | None:
     where it did not count both."""
     issued, done = launch.values.get(ISSUED), launch.values.get(EXECUTED)
     return None if issued is None or done is None else max(0.0, issued - done)
-
-
-def _sample(
-    prepared: Prepared, recorded: Sequence[MeasuredLaunch], profile: Path, row: int | None
-) -> tuple[MeasuredLaunch, tuple[str, ...]]:
-    """The recorded launch of the kernel, and how it differs from the case's launch, in words."""
-    options = prepared.case.options
-    ran = executed(prepared.kernel, prepared.case.launch, options.defines, prepared.machine)
-    launch = choose_launch(tuple(recorded), ran, row, str(profile))
-    return launch, (*differences(launch, ran), *notable(launch, ran))
 
 
 def _time(launch: MeasuredLaunch, profile: Path) -> float:

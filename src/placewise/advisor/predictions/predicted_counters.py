@@ -26,8 +26,8 @@ from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
 from placewise.notebook import ShownInNotebooks
 from placewise.progress import Progress, silent
-from placewise.recorded.recorded_counters import choose_launch, read_measured
-from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
+from placewise.recorded.recorded_counters import launch_and_differences, read_measured
+from placewise.recorded.recorded_launch import MeasuredLaunch, executed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -120,8 +120,7 @@ def predict_counters(
     compared: MeasuredLaunch | None = None
     differs: tuple[str, ...] = ()
     if measured is not None:
-        compared = choose_launch(launches, ran, row, str(measured))
-        differs = (*differences(compared, ran), *notable(compared, ran))
+        compared, differs = launch_and_differences(launches, ran, row, str(measured))
     run = simulate_launch(
         kernel,
         loaded.launch,

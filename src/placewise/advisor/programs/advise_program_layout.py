@@ -291,8 +291,7 @@ def _conversion(
     written = {array for step in trial.steps for array in step.written}
     ways = {array: (array in given) + (array in given & written) for array in sizes}
     moved = sum(ways[array] * (old + new) for array, (old, new) in sizes.items())
-    limits = trial.machine.limits
-    bandwidth = limits.dram_bandwidth_achieved_gb_per_s or limits.dram_bandwidth_gb_per_s
+    bandwidth = trial.machine.limits.reached_dram_gb_per_s
     milliseconds = moved / bandwidth * 1e-6 if bandwidth else None
     rounds = None
     if milliseconds is not None and gained_ms > 0:

@@ -135,10 +135,7 @@ def simulate_launch(
     try:
         return once(replace(kernel, machine_code=True))
     except UnsupportedError as error:
-        where = f" ({error.where})" if error.where else ""
-        notes.append(
-            f"counts are those of the PTX, not of the machine code: {error.message}{where}"
-        )
+        notes.append(f"counts are those of the PTX, not of the machine code: {error.as_reason}")
         return once(kernel)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from placewise.advisor.lint import Remark
+from placewise.advisor.lint import Remark, least_sectors, least_wavefronts
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.ncu_metrics import (
     WARP_INSTRUCTIONS,
@@ -15,9 +14,6 @@ from placewise.memory.simulate.metrics.ncu_metrics import (
 )
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.report.html.charts.memory_chart import CACHED, memory_of
-
-_BANKS_BYTES = 128
-"""Bytes that shared memory can serve in one wavefront."""
 
 
 def line_heat(run: SimulatedLaunch, remarks: Sequence[Remark]) -> list[dict[str, Any]]:
@@ -44,7 +40,7 @@ def line_heat(run: SimulatedLaunch, remarks: Sequence[Remark]) -> list[dict[str,
                 "requests": sum(s.requests for s in sites),
                 "cached_requests": sum(s.requests for s in cached),
                 "sectors": sum(s.sectors for s in cached),
-                "least_sectors": sum(_least_sectors(s, sector) for s in cached),
+                "least_sectors": sum(least_sectors(s, sector) for s in cached),
                 "wavefronts": sum(s.wavefronts for s in banked),
                 "least_wavefronts": sum(_least_wavefronts(s) for s in banked),
                 "l2_sectors": sum(max(0.0, s.l2_sectors.value) for s in cached),
@@ -55,12 +51,5 @@ def line_heat(run: SimulatedLaunch, remarks: Sequence[Remark]) -> list[dict[str,
     return found
 
 
-def _least_sectors(site: SiteTraffic, sector_bytes: int) -> float:
-    each = site.lanes / site.requests * site.site.lane_bytes
-    return site.requests * max(1, math.ceil(each / sector_bytes))
-
-
 def _least_wavefronts(site: SiteTraffic) -> float:
-    if site.site.space != "shared" or site.site.kind == "atomic":
-        return site.requests
-    return site.requests * max(1, math.ceil(site.site.lane_bytes * 32 / _BANKS_BYTES))
+    return least_wavefronts(site) if site.site.space == "shared" else site.requests
