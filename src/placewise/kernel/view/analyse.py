@@ -23,7 +23,7 @@ from placewise.kernel.source import (
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Uses, element_type
-from placewise.kernel.view.pointers import MOVES, follow
+from placewise.kernel.view.pointers import MOVES, PER_BLOCK, follow
 from placewise.kernel.view.read_as import read_as
 from placewise.kernel.view.tiles.chunks import TiledArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
@@ -43,7 +43,6 @@ _BY_ROW = tuple(way for way in Way if way.facts.by_row)
 _HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
 MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
 """Ways that change every use of an array, also one in a branch that the preprocessor left out."""
-PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
 _WIDE = 1 << 31
 """Fewest elements of an array whose indices need 64 bits."""
 _TEXELS = 1 << 27
@@ -269,10 +268,8 @@ def _tile(
     launch: Launch, obstacles: dict[Way, str], *, written: bool,
 ) -> TileResult:  # fmt: skip
     blocked = next((obstacles[w] for w in PER_BLOCK if w in obstacles), None)
-    first, last = kernel.body.line, kernel.body_last_line
-    unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
-    if unread is not None:
-        blocked = blocked or f"the parser does not understand line {unread}"
+    if kernel.unread_line is not None:
+        blocked = blocked or f"the parser does not understand line {kernel.unread_line}"
     if blocked or not uses.accesses:
         return TileResult(None, blocked or "never accessed in the kernel's body")
     element_bytes = parameter.element_bytes

@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.view.tree.around import STEPS
+from placewise.kernel.view.tree.around import COMPARISONS, STEPS, outside, parameter_of, wrapped
 from placewise.kernel.view.tree.clang import ParsedKernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import WRAPPERS, Node
 from placewise.kernel.view.tree.places import balanced
 from placewise.space import LOAD_FUNCTIONS
 
-_WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
 _STATEMENTS = ("COMPOUND_STMT", "FOR_STMT", "DECL_STMT", "NULL_STMT")
-_COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
 _ATOMIC = "atomic"
 """Names of the functions that update a number in memory start so."""
 
@@ -121,7 +119,8 @@ class ArrayFollower:
 
     def _struct(self, node: Node) -> None:
         """A use of the struct of pointers."""
-        inner, around = _outside(node)
+        inner = wrapped(node)
+        around = inner.parent
         if around is not None and around.kind == "MEMBER_REF_EXPR":
             if around.name in self.members:
                 if not balanced(self._text(around)):
@@ -131,7 +130,8 @@ class ArrayFollower:
                 self._pointer(around, around.name, is_fixed=True)
             return
         if around is not None and _is_copy(around):
-            inner, around = _outside(around)
+            inner = wrapped(around)
+            around = inner.parent
         if around is not None and around.kind == "VAR_DECL":
             self._know_struct(around)
             return
@@ -157,7 +157,7 @@ class ArrayFollower:
             if around is None:
                 self._refuse(node, "is used in a way that is not known", name)
             kind, operator = around.kind, around.operator
-            if kind in _WRAPPERS:
+            if kind in WRAPPERS:
                 node = around
             elif kind == "ARRAY_SUBSCRIPT_EXPR" and around.children[0] is node:
                 return self._element(around, node, around.children[1], name)
@@ -186,9 +186,9 @@ class ArrayFollower:
     def _element(self, node: Node, pointer: Node, index: Node | None, name: str) -> None:
         """``node`` is an element. Its address is a pointer again, unless an atomic function or a
         load takes it at once."""
-        _, around = _outside(node)
+        around = outside(node)
         if around is not None and around.kind == "UNARY_OPERATOR" and around.operator == "&":
-            _, user = _outside(around)
+            user = outside(around)
             if user is None or not _takes_address(user):
                 self._pointer(around, name, is_fixed=False)
                 return
@@ -201,7 +201,7 @@ class ArrayFollower:
             return
         assigned = around.operator == "=" and (left is not node or not is_fixed)
         self._compared.append((around, name, around.children))
-        if not assigned and around.operator not in ("-", *_COMPARISONS):
+        if not assigned and around.operator not in ("-", *COMPARISONS):
             self._refuse(around, "is assigned, or compared with another pointer", name)
 
     def _handed_on(self, around: Node, node: Node, name: str) -> None:
@@ -273,19 +273,12 @@ class ArrayFollower:
 
     def _parameter_of(self, call: Node, argument: Node) -> Node | None:
         """The parameter of a function of the file that gets ``argument``."""
-        function = next((f for f in self.kernel.functions if f.id == call.target), None)
-        if function is None or function.kind == "FUNCTION_TEMPLATE":
-            return None
-        position = next((n for n, a in enumerate(call.children[1:]) if a is argument), None)
-        parameters = [c for c in function.children if c.kind == "PARM_DECL"]
-        if position is None or position >= len(parameters):
-            return None
-        return parameters[position]
+        return parameter_of(self.kernel.functions, call, call.children[1:], argument)
 
     def _check_calls(self, roots: tuple[Node, ...]) -> None:
         """Every call of a function whose parameters change must pass what was followed."""
         for function in self.kernel.functions:
-            parameters = [c for c in function.children if c.kind == "PARM_DECL"]
+            parameters = function.parameters
             changed = [n for n, p in enumerate(parameters)
                        if p.id in self.retyped or p.id in self.received]  # fmt: skip
             calls = (n for root in roots for n in root.walk()
@@ -319,11 +312,3 @@ def _takes_address(call: Node) -> bool:
 def _is_copy(node: Node) -> bool:
     """Whether a call makes a copy of its one argument, a struct."""
     return node.kind == "CALL_EXPR" and node.type_kind == "RECORD" and len(node.children) == 1
-
-
-def _outside(node: Node) -> tuple[Node, Node | None]:
-    """A node with the brackets and conversions around it, and what is around these."""
-    inner, around = node, node.parent
-    while around is not None and around.kind in _WRAPPERS:
-        inner, around = around, around.parent
-    return inner, around

@@ -9,16 +9,16 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import ArrayArgument, Inputs
 from placewise.kernel.matrix_arrays import MatrixArray
 from placewise.kernel.source import Parameter, Split
-from placewise.kernel.view.analyse import PER_BLOCK, line_left_out, parameter_of
+from placewise.kernel.view.analyse import line_left_out, parameter_of
 from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded, keys_of
 from placewise.kernel.view.indices.split import IndexSplit, Pitch, pitches, split_index
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Uses
-from placewise.kernel.view.pointers import follow
+from placewise.kernel.view.pointers import PER_BLOCK, follow
 from placewise.kernel.view.tiles.tile import index_of, make_bounder
 from placewise.kernel.view.tiles.tile_axes import Index, has_wide_index, named_dependence
-from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.tree.clang import parse_kernel
 from placewise.kernel.view.tree.places import declares
 
 _ONE = Poly.constant(1)
@@ -32,7 +32,7 @@ def find_matrices(case: Case) -> tuple[MatrixArray, ...]:
     arguments do not fit its parameters.
     """
     kernel = parse_kernel(case)
-    if kernel.redeclared is not None or _has_unread_line(kernel):
+    if kernel.redeclared is not None or kernel.unread_line is not None:
         return ()
     parameters = tuple(parameter_of(p) for p in kernel.parameters)
     inputs = bind_parameters(case, parameters).inputs
@@ -48,10 +48,6 @@ def find_matrices(case: Case) -> tuple[MatrixArray, ...]:
         if uses.accesses and not blocked and line_left_out(kernel, parameter.name) is None:
             found += _matrices(values, uses, parameter, elements)
     return tuple(found)
-
-
-def _has_unread_line(kernel: ParsedKernel) -> bool:
-    return any(kernel.body.line <= line <= kernel.body_last_line for line, _ in kernel.errors)
 
 
 def _elements(inputs: Inputs, parameter: Parameter) -> int:

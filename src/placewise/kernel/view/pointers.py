@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from placewise.kernel.source import AccessPlace, Term
 from placewise.kernel.view.elements import HALVES, loads_by_intrinsic
 from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
-from placewise.kernel.view.tree.around import STEPS
+from placewise.kernel.view.tree.around import CASTS, COMPARISONS, STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import WRAPPERS, Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
 from placewise.space import LOAD_FUNCTIONS, Way
 
@@ -25,21 +25,15 @@ LOAD_INTRINSICS = frozenset(LOAD_FUNCTIONS)
 MOVES = tuple(way for way in Way if not way.is_plain)
 BY_INDEX = tuple(way for way in Way if way.facts.indexed)
 """Ways that need an element's index, because they cannot use a pointer to it."""
-
-_PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
+PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
+"""Ways that give each block a copy of its own."""
 _ATOMIC = re.compile(r"atomic(?:Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)(?:_block|_system)?")
 
 READ_AS = "read as"
 """How a reason begins that names the type of elements to which a pointer is cast."""
-CASTS = frozenset(
-    {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",
-     "CXX_REINTERPRET_CAST_EXPR"}
-)  # fmt: skip
-TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _CONVERSION = "operator "
 """How the name of a conversion such as ``operator float`` begins; those of others have no space."""
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
-_COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 ASSIGNMENT_CALLS = frozenset(
     f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 )
@@ -133,7 +127,7 @@ class _Follower:
     # One branch for each kind of expression that a pointer can stand in.
     def follow_pointer(self, node: Node, reach: _Reach) -> None:
         while (parent := node.parent) is not None:
-            if parent.kind in TRANSPARENT:
+            if parent.kind in WRAPPERS:
                 if parent.type_kind != "POINTER":
                     return self.obstruct("used as a truth value", parent)
             elif parent.kind in CASTS:
@@ -158,7 +152,7 @@ class _Follower:
                 if node is not parent.children[0]:
                     return self.obstruct("used as a pointer", parent)
                 reach.variable.changed = reach.variable.changed or parent.line
-            elif parent.kind == "BINARY_OPERATOR" and parent.operator in _COMPARISONS:
+            elif parent.kind == "BINARY_OPERATOR" and parent.operator in COMPARISONS:
                 return self.obstruct("compared as a pointer", parent, BY_INDEX)
             elif parent.kind == "VAR_DECL":
                 return self.alias(parent, reach)
@@ -227,8 +221,8 @@ class _Follower:
                 return self.record(argument, argument, reach, "load", "pointer", call)
             if call.name.startswith("atomic"):
                 if not is_atomic(self.kernel, call):
-                    # It may access what lies beside the element.
-                    self.obstruct(f"passed to function '{call.name}'", call, _PER_BLOCK)
+                    # The function may access what lies beside the element.
+                    self.obstruct(f"passed to function '{call.name}'", call, PER_BLOCK)
                 return self.record(argument, argument, reach, "atomic", "pointer")
         return self.obstruct(f"passed to function '{call.name}'", call)
 
@@ -250,7 +244,7 @@ class _Follower:
                 return self.address(access, member, parent, reach)
             elif parent.kind in CASTS and b"&" in self.text[parent.start : node.start]:
                 return self.obstruct(f"reinterpreted as '{parent.type} &'", parent)
-            elif parent.kind not in TRANSPARENT:
+            elif parent.kind not in WRAPPERS:
                 break
             node = parent
         kind = self.kind(node)
@@ -277,7 +271,7 @@ class _Follower:
         is_value = parent.kind != "VAR_DECL" or b"const" in declared
         if "const" in node.type and is_value:
             return "load"
-        bare = node.kind not in TRANSPARENT or node.kind == "PAREN_EXPR"
+        bare = node.kind not in WRAPPERS or node.kind == "PAREN_EXPR"
         if parent.kind == "VAR_DECL" and parent.type_kind == "LVALUEREFERENCE" and bare:
             self.obstruct(f"bound to the reference '{parent.name}'", parent)
             return None
@@ -289,7 +283,7 @@ class _Follower:
     def address(self, access: Node, member: Node, node: Node, reach: _Reach) -> None:
         if member is access:
             return self.follow_pointer(node, reach)
-        while node.parent is not None and node.parent.kind in TRANSPARENT:
+        while node.parent is not None and node.parent.kind in WRAPPERS:
             node = node.parent
         call = node.parent
         if call is not None and call.kind == "CALL_EXPR" and call.children[1:2] == [node]:

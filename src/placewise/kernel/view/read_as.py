@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from placewise.kernel.view.elements import loads_by_intrinsic
 from placewise.kernel.view.pointer_uses import element_type
-from placewise.kernel.view.pointers import CASTS, TRANSPARENT
+from placewise.kernel.view.tree.around import CASTS, outside
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
@@ -22,9 +22,7 @@ def read_as(kernel: ParsedKernel, parameter: Node) -> tuple[str, int] | None:
             continue
         if node.parent is not None and node.parent.kind == "LAMBDA_EXPR":
             continue
-        around = node.parent
-        while around is not None and around.kind in TRANSPARENT:
-            around = around.parent
+        around = outside(node)
         if around is None or around.kind not in CASTS or around.type_kind != "POINTER":
             return None
         found.add((element_type(around), around.size))

@@ -16,7 +16,6 @@ from placewise.kernel.launch import ArrayArgument, ScalarArgument, StoredPointer
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.followed_arrays import ArrayFollower, ElementUse, RetypedPointer
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
-from placewise.kernel.view.tree.places import above_comment
 
 
 @dataclass(frozen=True)
@@ -156,9 +155,6 @@ def _found(
     retyped = tuple(sorted(follower.retyped.values(), key=lambda r: r.start))
     received = tuple(sorted(set(follower.received.values())))
     places = [*(r.start for r in retyped), *received, *(start for start, _ in follower.roots)]
-    starts = [f.start for f in kernel.functions if any(f.start <= p < f.end for p in places)]
-    start = min([kernel.signature_start, *starts])
-    line_start = kernel.text.rfind(b"\n", 0, start) + 1
     return SeparateArrays(
         fields=fields,
         arrays=arrays,
@@ -170,7 +166,7 @@ def _found(
         retyped=retyped,
         received=received,
         handed=tuple(sorted(follower.handed)),
-        above=above_comment(kernel.text, line_start),
+        above=kernel.above(places),
     )
 
 

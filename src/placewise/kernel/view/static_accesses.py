@@ -16,19 +16,17 @@ from placewise.kernel.static_accesses import (
     StaticLoop,
     StaticProgram,
 )
-from placewise.kernel.view.indices.loops import STEPS, count_of
+from placewise.kernel.view.indices.loops import count_of
 from placewise.kernel.view.indices.symbolic import AtomKind, Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.tile import make_bounder
+from placewise.kernel.view.tree.around import STEPS, outside
 from placewise.kernel.view.tree.clang import parse_kernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import LOOPS, Node
 from placewise.kernel.view.written_out.all_levels import written_out
 from placewise.kernel.view.written_out.pointer_roots import PointerRoots, pointer_roots
 from placewise.space import LOAD_FUNCTIONS
 
-_LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT")
-_WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
-_DEREFERENCES = ("UNARY_OPERATOR",)
 _ADDRESSES = ("POINTER", "LVALUEREFERENCE")
 _WORD = 4
 """Bytes of an element whose size libclang does not give."""
@@ -79,7 +77,7 @@ class _Reader:
 
     def items(self, node: Node) -> Iterator[Item]:
         """Accesses and loops of a statement or expression, in the order in which they run."""
-        if node.kind in _LOOPS:
+        if node.kind in LOOPS:
             yield self.loop(node)
             return
         if node.kind == "IF_STMT" and len(node.children) > 1:
@@ -144,7 +142,7 @@ class _Reader:
 
     def indices(self, node: Node) -> Iterator[Item]:
         """What the index expressions of a place access themselves."""
-        while node.kind in ("MEMBER_REF_EXPR", "ARRAY_SUBSCRIPT_EXPR", *_DEREFERENCES):
+        while node.kind in ("MEMBER_REF_EXPR", "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR"):
             if node.kind == "ARRAY_SUBSCRIPT_EXPR":
                 yield from self.items(node.children[1])
             if not node.children:
@@ -248,7 +246,7 @@ def _assigns(node: Node) -> bool:
 
 def _reads_address(node: Node) -> bool:
     """Whether an address is taken for a function that reads what is there: a load, an atomic."""
-    call = next((a for a in node.above() if a.kind not in _WRAPPERS), None)
+    call = outside(node)
     return (
         call is not None
         and call.kind == "CALL_EXPR"

@@ -13,21 +13,22 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.struct_uses import Retyped, StructArrays, StructUse, UseKind
 from placewise.kernel.view.pointers import ASSIGNMENT_CALLS
 from placewise.kernel.view.tree.around import (
-    WRAPPERS,
+    COMPARISONS,
     call_arguments,
     inside,
     outside,
+    parameter_of,
     stays_pointer,
+    wrapped,
 )
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
-from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.places import above_comment, balanced, declares
+from placewise.kernel.view.tree.node import WRAPPERS, Node
+from placewise.kernel.view.tree.places import balanced, declares
 from placewise.kernel.view.tree.records import DeclaredRecord
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.space import LOAD_FUNCTIONS
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")
-_COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
 _FUNCTIONS = ("FUNCTION_DECL", "FUNCTION_TEMPLATE", "LAMBDA_EXPR")
 _ATOMIC = "atomic"
 """Names of the functions that update a number in memory start so."""
@@ -98,10 +99,8 @@ class _Follower:
 
     def follow(self, names: tuple[str, ...]) -> None:
         kernel = self.kernel
-        first, last = kernel.body.line, kernel.body_last_line
-        unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
-        if unread is not None:
-            raise _ObstacleError(f"the parser does not understand line {unread}")
+        if kernel.unread_line is not None:
+            raise _ObstacleError(f"the parser does not understand line {kernel.unread_line}")
         if kernel.redeclared is not None:
             raise _ObstacleError(f"the kernel is declared again ({kernel.redeclared})")
         self.check_skipped()
@@ -131,11 +130,12 @@ class _Follower:
         self.check_calls(roots)
 
     def check_skipped(self) -> None:
-        """Refuse branches that the preprocessor left out of functions: they would keep old text."""
+        """Refuse branches of the body that the preprocessor left out: they would keep old text."""
+        body = self.kernel.body
+        names = "|".join(re.escape(d.parameter) for d in self.declared).encode()
         for start, end in self.kernel.skipped:
-            inside = any(f.start <= start < f.end for f in (self.kernel.body,))
-            names = "|".join(re.escape(d.parameter) for d in self.declared)
-            if inside and re.search(rb"\b(?:%s)\b" % names.encode(), self.kernel.text[start:end]):
+            left_out = self.kernel.text[start:end]
+            if body.start <= start < body.end and re.search(rb"\b(?:%s)\b" % names, left_out):
                 line = self.kernel.text.count(b"\n", 0, start) + 1
                 raise _ObstacleError(f"used in a branch left out by the preprocessor (line {line})")
 
@@ -144,7 +144,7 @@ class _Follower:
         owners = {
             p.id: (f, n)
             for f in self.kernel.functions
-            for n, p in enumerate(c for c in f.children if c.kind == "PARM_DECL")
+            for n, p in enumerate(f.parameters)
             if p.id in self.retyped
         }
         for root in roots:
@@ -212,15 +212,13 @@ class _Follower:
         self.makes_pointers = True
         if around.operator in ("+=", "-=") and around.children[0] is node:
             return
-        if around.operator not in ("=", "-", *_COMPARISONS):
+        if around.operator not in ("=", "-", *COMPARISONS):
             raise self.unknown(around)
         self.reckonings.append(around)
 
     def element(self, node: Node, pointer: Node, index: Node | None) -> None:
         """``node`` is an element; what is done with it?"""
-        outer = node
-        while outer.parent is not None and outer.parent.kind in WRAPPERS:
-            outer = outer.parent
+        outer = wrapped(node)
         around = outer.parent
         if around is None:
             raise self.unknown(node)
@@ -327,9 +325,7 @@ class _Follower:
             raise _ObstacleError(f"an element is returned by reference (line {node.line})")
 
     def stored(self, assignment: Node, pointer: Node, index: Node | None) -> None:
-        around = assignment.parent
-        while around is not None and around.kind in WRAPPERS:
-            around = around.parent
+        around = outside(assignment)
         statement = around is None or around.kind.endswith("_STMT")
         if not statement:
             raise _ObstacleError(
@@ -356,14 +352,7 @@ class _Follower:
 
     def parameter_of(self, call: Node, argument: Node) -> Node | None:
         """The parameter of a function of the file that gets ``argument``."""
-        function = next((f for f in self.kernel.functions if f.id == call.target), None)
-        if function is None or function.kind == "FUNCTION_TEMPLATE":
-            return None
-        position = next((n for n, a in enumerate(call_arguments(call)) if a is argument), None)
-        parameters = [c for c in function.children if c.kind == "PARM_DECL"]
-        if position is None or position >= len(parameters):
-            return None
-        return parameters[position]
+        return parameter_of(self.kernel.functions, call, call_arguments(call), argument)
 
     def declare(self, node: Node, *, is_reference: bool) -> None:
         """Follow a variable that points or refers to an element."""
@@ -407,14 +396,7 @@ class _Follower:
     def above(self) -> int:
         """Start of the line of the first function that the uses are in, or of its comment."""
         places = [u.start for u in self.uses.values()] + [r.start for r in self.retyped.values()]
-        starts = [
-            f.start
-            for f in self.kernel.functions
-            if any(f.start <= place < f.end for place in places)
-        ]
-        start = min([self.kernel.signature_start, *starts])
-        line_start = self.kernel.text.rfind(b"\n", 0, start) + 1
-        return above_comment(self.kernel.text, line_start)
+        return self.kernel.above(places)
 
     def text(self, node: Node) -> bytes:
         return self.kernel.text[node.start : node.end]

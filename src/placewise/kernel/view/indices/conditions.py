@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placewise.kernel.view.elements import is_unsigned, unqualified
 from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded
 from placewise.kernel.view.indices.symbolic import Poly, compound
+from placewise.kernel.view.tree.around import wrapped
 from placewise.kernel.view.tree.node import Node
 
 if TYPE_CHECKING:
@@ -150,9 +151,7 @@ def conditions_at(node: Node) -> list[tuple[Node, bool]]:
 def _called_at_once(function: Node) -> bool:
     """Whether a lambda is called where it stands, as calls that are written out are: what holds
     there holds in it."""
-    node = function
-    while node.parent is not None and node.parent.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
-        node = node.parent
+    node = wrapped(function)
     call = node.parent
     return call is not None and call.kind == "CALL_EXPR" and call.children[0] is node
 

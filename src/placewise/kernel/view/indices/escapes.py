@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 
+from placewise.kernel.view.tree.around import CASTS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.written_out.pointer_roots import CASTS, changes
+from placewise.kernel.view.written_out.pointer_roots import changes
 
 _ASSEMBLY = frozenset({"ASM_STMT", "GCC_ASM_STMT", "MS_ASM_STMT"})
-_CASTS = CASTS | {"CXX_FUNCTIONAL_CAST_EXPR"}
 _REFERENCES = frozenset({"LVALUEREFERENCE", "RVALUEREFERENCE"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _BY_REFERENCE = re.compile(r"&\s*\w+\s*[={(]([^,\]]*)")
@@ -60,7 +60,7 @@ def escapes(reference: Node) -> bool:
         return "const" not in reference.type
     if outer.kind == "VAR_DECL":
         return outer.type_kind in _REFERENCES
-    if outer.kind in _CASTS:
+    if outer.kind in CASTS:
         return outer.type == reference.type
     if outer.kind == "UNARY_OPERATOR" and outer.operator == "&":
         return True

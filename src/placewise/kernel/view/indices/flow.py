@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from placewise.kernel.view.indices.conditions import bound_of, facts_of, leaves
 from placewise.kernel.view.indices.escapes import escapes
-from placewise.kernel.view.indices.loops import STEPS, last_rounds, step_direction
+from placewise.kernel.view.indices.loops import last_rounds, step_direction
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly, ranged, unknown
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.around import STEPS
+from placewise.kernel.view.tree.node import LOOPS, WRAPPERS, Node
 
 if TYPE_CHECKING:
     from placewise.kernel.view.indices.values import Values
-
-_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
-_TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 
 
 def changes(body: Node) -> dict[int, list[Node]]:
@@ -74,7 +72,7 @@ class Flow:
             return self._while(node, now)
         if node.kind == "FOR_STMT":
             return self._for(node, now)
-        if node.kind in _TRANSPARENT and len(node.children) == 1:
+        if node.kind in WRAPPERS and len(node.children) == 1:
             return self._through(node.children[0], now)
         return self._assignment(node, now, here)
 
@@ -151,7 +149,7 @@ class Flow:
         here = self.reference.within(node)
         inside = self._changes(node)
         change = inside[0]
-        around = next((a for a in change.above() if a.kind in _LOOPS), None)
+        around = next((a for a in change.above() if a.kind in LOOPS), None)
         in_head = any(change.within(part) for part in node.children[:-1])
         rounds = last_rounds(self.values, node)
         amount = self._amount(change)

@@ -13,12 +13,12 @@ from placewise.kernel.view.elements import is_unsigned, unqualified
 from placewise.kernel.view.indices.conditions import bound_of, facts_of
 from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly, compound, ranged, unknown
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.node import Node
 
 if TYPE_CHECKING:
     from placewise.kernel.view.indices.values import Values
 
-STEPS = {"++": 1, "p++": 1, "--": -1, "p--": -1}
 _OPPOSITE = {1: "<", -1: ">"}
 _COMPARED = frozenset({"<", "<=", ">", ">=", "!="})
 

@@ -19,23 +19,15 @@ from placewise.kernel.view.indices.conditions import facts_of
 from placewise.kernel.view.indices.escapes import escaped
 from placewise.kernel.view.indices.flow import Flow, changes
 from placewise.kernel.view.indices.interval import Bounder, Unbounded
-from placewise.kernel.view.indices.loops import STEPS, loop_of, loop_variable
+from placewise.kernel.view.indices.loops import loop_of, loop_variable
 from placewise.kernel.view.indices.symbolic import Poly, compound, ranged, uniform, unknown
 from placewise.kernel.view.pointer_uses import element_type
+from placewise.kernel.view.tree.around import CASTS, STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
 BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
-_CASTS = frozenset(
-    {
-        "UNEXPOSED_EXPR",
-        "CSTYLE_CAST_EXPR",
-        "CXX_STATIC_CAST_EXPR",
-        "CXX_FUNCTIONAL_CAST_EXPR",
-        "CXX_CONST_CAST_EXPR",
-        "CXX_REINTERPRET_CAST_EXPR",
-    }
-)
+_CONVERSIONS = CASTS | {"UNEXPOSED_EXPR"}
 _WARP_SIZE = 32
 _ONE = Poly.constant(1)
 _SPANS = {
@@ -96,7 +88,7 @@ class Values:
         self._active: set[Node] = set()
 
     def of_this_launch(self) -> Values:
-        """These values with closer bounds, which hold for this launch alone."""
+        """Values of the same expressions with closer bounds, which hold for this launch alone."""
         closer = replace(self.bounder, within_period=True, assumed=set())
         return Values(self.kernel, closer, self.given)
 
@@ -120,7 +112,7 @@ class Values:
         kind = node.kind
         if kind == "PAREN_EXPR":
             return self.value(node.children[0], given)
-        if kind in _CASTS and node.children:
+        if kind in _CONVERSIONS and node.children:
             return self._cast(node, node.children[-1], given)
         if kind == "BINARY_OPERATOR":
             return self._binary(node, given)
@@ -286,7 +278,7 @@ class Values:
         function = self.functions.get(node.target)
         result = _returned(function) if function is not None else None
         if function is not None and result is not None and len(given or ()) < _CALL_DEPTH:
-            parameters = [c for c in function.children if c.kind == "PARM_DECL"]
+            parameters = function.parameters
             if len(parameters) == len(arguments):
                 values = {
                     p.id: self.value(a, given) for p, a in zip(parameters, arguments, strict=True)

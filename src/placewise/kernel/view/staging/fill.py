@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from placewise.kernel.launch import Launch
 from placewise.kernel.view.indices.interval import Bounder, Numbers, Unbounded
-from placewise.kernel.view.indices.loops import STEPS, count_of, for_parts, last_rounds, loop_of
+from placewise.kernel.view.indices.loops import count_of, for_parts, last_rounds, loop_of
 from placewise.kernel.view.indices.symbolic import AtomKind, Monomial, Poly, uniform
 from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.tree.around import STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 

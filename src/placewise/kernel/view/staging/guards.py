@@ -9,9 +9,8 @@ from placewise.kernel.view.indices.conditions import facts_at, facts_of, is_exac
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.staging.fill import Affine, affine_of
+from placewise.kernel.view.tree.around import COMPARISONS
 from placewise.kernel.view.tree.node import Node
-
-_COMPARED = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
 def guards_of(
@@ -47,7 +46,7 @@ def _comparisons(condition: Node, holds: bool) -> list[Node] | None:
     if node.operator == ("&&" if holds else "||"):
         parts = [_comparisons(c, holds) for c in node.children]
         return None if None in parts else [n for p in parts if p is not None for n in p]
-    return [node] if node.operator in _COMPARED else None
+    return [node] if node.operator in COMPARISONS else None
 
 
 def holds_at(values: Values, guard: Affine, indices: Sequence[Node]) -> bool:

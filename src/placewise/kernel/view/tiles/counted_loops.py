@@ -12,6 +12,7 @@ from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.loop_guards import leaves_loop, reads_memory
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.written_out.pieces import unique_name
 from placewise.kernel.view.written_out.pointer_roots import changes
 
 _MOST_LOOPS = 32
@@ -40,7 +41,6 @@ def counted_loops(kernel: ParsedKernel, values: Values) -> dict[Node, CountedLoo
             continue
         loop = _counted(node, values, taken)
         if loop is not None:
-            taken.add(loop.first_name)
             found[node] = loop
     return found
 
@@ -67,9 +67,7 @@ def _counted(node: Node, values: Values, taken: set[str]) -> CountedLoop | None:
     trips = span // stepping.stride + 1
     if trips < 2:
         return None
-    name, number = f"{count.name}_chunk", 2
-    while name in taken:
-        name, number = f"{count.name}_chunk{number}", number + 1
+    name = unique_name(f"{count.name}_chunk", taken)
     return CountedLoop(node, count, name, tuple(p + Poly.constant(1) for p in limits), trips)
 
 

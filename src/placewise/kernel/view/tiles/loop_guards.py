@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 from placewise.kernel.chunks import Guard, GuardKind
 from placewise.kernel.view.tree.around import STEPS
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import LOOPS, Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
 from placewise.kernel.view.written_out.pointer_roots import changes
 
 _JUMPS = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
-_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
 _VALUES = frozenset(
     {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
      "ULONG", "LONGLONG", "ULONGLONG", "HALF", "FLOAT", "DOUBLE", "RECORD", "ELABORATED",
@@ -56,7 +55,7 @@ def leaves_loop(node: Node) -> bool:
     for child in node.children:
         if child.kind == "BREAK_STMT":
             return True
-        inner = child.kind in _LOOPS or child.kind in ("SWITCH_STMT", "LAMBDA_EXPR")
+        inner = child.kind in LOOPS or child.kind in ("SWITCH_STMT", "LAMBDA_EXPR")
         if not inner and leaves_loop(child):
             return True
     return False
@@ -163,7 +162,7 @@ class _Walk:
                 continue
             value = initial[-1]
             if value.bare().kind == "LAMBDA_EXPR" and not _captures_by_reading(value.bare()):
-                # Its body runs where it is called; those statements have guards of their own.
+                # A lambda's body runs where it is called, and calls have guards of their own.
                 continue
             separate = self.text[child.start : value.start].rstrip().endswith(b"=")
             if child.type_kind not in _VALUES or not separate:
@@ -231,7 +230,7 @@ def own_jumps(statement: Node) -> list[Node]:
         node = pending.pop()
         if node.kind in _JUMPS:
             found.append(node)
-        if node.kind not in _LOOPS and node.kind != "LAMBDA_EXPR":
+        if node.kind not in LOOPS and node.kind != "LAMBDA_EXPR":
             pending.extend(node.children)
     return found
 

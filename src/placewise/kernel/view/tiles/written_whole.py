@@ -10,9 +10,9 @@ from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.loop_guards import own_jumps, returns_inside
 from placewise.kernel.view.tiles.tile_axes import WITHIN_CHUNK, Index
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import LOOPS, Node
 
-_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "LAMBDA_EXPR", "SWITCH_STMT"})
+_REPEATING = LOOPS | {"LAMBDA_EXPR", "SWITCH_STMT"}
 _STEPS = ("threadIdx.", WITHIN_CHUNK)
 """Start of the keys of what takes every value of a range, each once: a thread's index, and the
 variable of a loop that steps by 1 in chunks."""
@@ -53,7 +53,7 @@ def is_written_whole(
             return False
         if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
             return False
-    return not any(n.kind in _LOOPS and n not in values.given for n in index.access.node.above())
+    return not any(n.kind in _REPEATING and n not in values.given for n in index.access.node.above())
 
 
 def _is_stored_whole(access: Node) -> bool:
@@ -79,7 +79,7 @@ def _may_leave_before(access: Node) -> bool:
                 is_condition = statement.kind == "IF_STMT" and len(statement.children) == 2
                 if is_condition and leaves(statement.children[1]):
                     continue
-                jumps = own_jumps(statement) if statement.kind not in _LOOPS else []
+                jumps = own_jumps(statement) if statement.kind not in _REPEATING else []
                 if jumps or returns_inside(statement):
                     return True
         inner = outer

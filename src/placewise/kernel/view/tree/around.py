@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from placewise.kernel.view.tree.node import Node
+from collections.abc import Sequence
 
-WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
-"""Brackets and conversions without text."""
-STEPS = frozenset({"++", "--", "p++", "p--"})
-"""Operators that add one to what they stand at, or take one away; ``p``: behind it."""
+from placewise.kernel.view.tree.node import WRAPPERS, Node
+
+STEPS = {"++": 1, "p++": 1, "--": -1, "p--": -1}
+"""What the operators that step a variable add to it; ``p``: behind it."""
+COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
+CASTS = frozenset(
+    {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",
+     "CXX_REINTERPRET_CAST_EXPR"}
+)  # fmt: skip
 
 
 def outside(node: Node) -> Node | None:
-    """The expression or statement around ``node``, brackets and conversions left out."""
-    around = node.parent
-    while around is not None and around.kind in WRAPPERS:
-        around = around.parent
-    return around
+    """The expression or statement around ``node``, parentheses and conversions left out."""
+    return wrapped(node).parent
+
+
+def wrapped(node: Node) -> Node:
+    """``node`` with the parentheses and conversions around it."""
+    while node.parent is not None and node.parent.kind in WRAPPERS:
+        node = node.parent
+    return node
 
 
 def inside(around: Node, node: Node) -> Node:
@@ -32,6 +41,20 @@ def stays_pointer(node: Node) -> bool:
     if node.kind == "UNARY_OPERATOR":
         return node.operator in STEPS
     return node.kind == "CONDITIONAL_OPERATOR"
+
+
+def parameter_of(
+    functions: Sequence[Node], call: Node, arguments: Sequence[Node], argument: Node
+) -> Node | None:
+    """The parameter, of one of ``functions``, that gets ``argument``, one of the ``arguments`` of a
+    call; None where the call is of another function, or of a template."""
+    function = next((f for f in functions if f.id == call.target), None)
+    if function is None or function.kind == "FUNCTION_TEMPLATE":
+        return None
+    position = next((n for n, a in enumerate(arguments) if a is argument), None)
+    if position is None or position >= len(function.parameters):
+        return None
+    return function.parameters[position]
 
 
 def call_arguments(call: Node) -> list[Node]:

@@ -7,7 +7,7 @@ user's own text. NVRTC has judged the source already, so errors here are only re
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from placewise.kernel.view.tree.libclang import (
 )
 from placewise.kernel.view.tree.macros import MacroUse, macro_uses
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import above_comment
 from placewise.kernel.view.tree.prototypes import (
     NamedInstance,
     Prototype,
@@ -98,10 +99,25 @@ class ParsedKernel:
     """``__constant__`` variables outside of functions."""
 
     @property
+    def unread_line(self) -> int | None:
+        """First line of the body that clang does not understand; None where there is none."""
+        first, last = self.body.line, self.body_last_line
+        return next((line for line, _ in self.errors if first <= line <= last), None)
+
+    @property
     def redeclared(self) -> str | None:
         """Where the kernel is declared again: ``line 12``, or ``header.h:12`` of an included file;
         None where it is not."""
         return next((p.where for p in self.prototypes), None)
+
+    def above(self, places: Iterable[int]) -> int:
+        """Offset of the line above which a declaration is seen at all ``places``, which are offsets
+        in the kernel or in other functions: where the first of these functions begins, or the
+        comment above it."""
+        places = tuple(places)
+        starts = [f.start for f in self.functions if any(f.start <= p < f.end for p in places)]
+        start = min([self.signature_start, *starts])
+        return above_comment(self.text, self.text.rfind(b"\n", 0, start) + 1)
 
 
 def parse_kernel(case: Case, lines: tuple[int, ...] = ()) -> ParsedKernel:
@@ -302,7 +318,7 @@ class _Reader:
             function=function,
             body=body,
             body_last_line=cursor.extent.end.line,
-            parameters=tuple(c for c in function.children if c.kind == "PARM_DECL"),
+            parameters=tuple(function.parameters),
             functions=tuple(self.node(other, None) for other in functions),
             errors=self.errors(),
             skipped=self.skipped(),

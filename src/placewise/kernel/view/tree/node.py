@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from placewise.kernel.source import Scalar
 
+WRAPPERS = frozenset({"PAREN_EXPR", "UNEXPOSED_EXPR"})
+"""Parentheses, and conversions without text."""
+LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
+
 
 @dataclass(eq=False, slots=True)
 class Node:
@@ -39,6 +43,11 @@ class Node:
     scalars: tuple[Scalar, ...] = ()
     """What a parameter, or the element that it points to, consists of."""
 
+    @property
+    def parameters(self) -> list[Node]:
+        """The parameters that a function declares."""
+        return [c for c in self.children if c.kind == "PARM_DECL"]
+
     def walk(self) -> Iterator[Node]:
         """Yield the node and all below it, in source order."""
         pending = [self]
@@ -50,7 +59,7 @@ class Node:
     def bare(self) -> Node:
         """The expression inside parentheses and implicit conversions."""
         node = self
-        while node.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR") and len(node.children) == 1:
+        while node.kind in WRAPPERS and len(node.children) == 1:
             node = node.children[0]
         return node
 

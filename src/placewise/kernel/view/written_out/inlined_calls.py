@@ -77,7 +77,7 @@ class _Inliner:
                 end = call.end
 
     def takes_array(self, function: Node, call: Node) -> bool:
-        for parameter, argument in zip(_parameters(function), call.children[1:], strict=False):
+        for parameter, argument in zip(function.parameters, call.children[1:], strict=False):
             by_reference = parameter.type_kind == "LVALUEREFERENCE" and not (
                 parameter.type.startswith("const ")
             )
@@ -88,7 +88,7 @@ class _Inliner:
         return False
 
     def can_inline(self, function: Node, call: Node) -> bool:
-        body, parameters = function.children[-1], _parameters(function)
+        body, parameters = function.children[-1], function.parameters
         if body.kind != "COMPOUND_STMT" or body.start < 0 or not self.is_plain(body):
             return False
         if len(parameters) != len(call.children) - 1 or not all(p.name for p in parameters):
@@ -134,7 +134,7 @@ class _Inliner:
                 earlier += [c for c in outer.children if c.end <= node.start]
             node = outer
         given = {n.target for n in call.walk() if n.kind == "DECL_REF_EXPR"} - {0}
-        changing = any(map(_is_writable, _parameters(function)))
+        changing = any(map(_is_writable, function.parameters))
         for one in (n for part in earlier for n in part.walk()):
             if changes(one) or (one.kind == "CALL_EXPR" and self.may_change(one)):
                 return False
@@ -147,7 +147,7 @@ class _Inliner:
         function = self.functions.get(call.target)
         if function is None:
             return call.name.startswith("atomic")
-        return any(map(_is_writable, _parameters(function)))
+        return any(map(_is_writable, function.parameters))
 
     def is_plain(self, node: Node) -> bool:
         return balanced(self.range(node))
@@ -240,7 +240,7 @@ class _Inliner:
         to ``result``, or stays where that is None."""
         at, names = self.line(call.start), self.new_names(function, call)
         lines = []
-        for parameter, argument in zip(_parameters(function), call.children[1:], strict=True):
+        for parameter, argument in zip(function.parameters, call.children[1:], strict=True):
             name = names.get(parameter.id, parameter.name).encode()
             value = b" ".join(self.range(argument).split())
             lines.append((indent + self.declared(parameter, name) + b" = " + value + b";", at))
@@ -293,10 +293,6 @@ class _Inliner:
 
     def unique(self, name: str) -> str:
         return unique_name(name, self.taken)
-
-
-def _parameters(function: Node) -> list[Node]:
-    return [c for c in function.children if c.kind == "PARM_DECL"]
 
 
 def _is_writable(parameter: Node) -> bool:

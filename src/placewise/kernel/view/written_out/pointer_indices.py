@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.pointers import follow
-from placewise.kernel.view.tree.around import STEPS
+from placewise.kernel.view.tree.around import COMPARISONS, STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import WRAPPERS, Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
 from placewise.kernel.view.written_out.pieces import (
     Piece,
@@ -25,9 +25,8 @@ from placewise.kernel.view.written_out.pieces import (
     write_out,
 )
 from placewise.kernel.view.written_out.pointer_roots import (
-    CASTS,
-    COMPARISONS,
     ELSEWHERE,
+    FOLLOWED,
     NOWHERE,
     PointerRoots,
     changes,
@@ -36,7 +35,6 @@ from placewise.kernel.view.written_out.pointer_roots import (
 )
 from placewise.kernel.view.written_out.single_steps import single_steps
 
-_TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
 _WIDE = frozenset({"LONG", "ULONG", "LONGLONG", "ULONGLONG"})
@@ -138,7 +136,7 @@ class _Indexer:
             if node.kind != "DECL_REF_EXPR" or node.target != declaration.id:
                 continue
             around = node.parent
-            while around is not None and around.kind in _TRANSPARENT:
+            while around is not None and around.kind in WRAPPERS:
                 if around.type_kind == "BOOL":
                     return True
                 around = around.parent
@@ -265,7 +263,7 @@ class _Indexer:
             if is_array and array.id not in self.roots.moved:
                 return []
             return [(1, self.name(array, node.name), None)]
-        if node.kind in _TRANSPARENT or node.kind in CASTS:
+        if node.kind in FOLLOWED:
             return self.terms(inner[0], array)
         if node.kind == "BINARY_OPERATOR" and node.operator in ("+", "-"):
             left, right = node.children

@@ -10,16 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from placewise.kernel.view.pointer_uses import element_type
-from placewise.kernel.view.tree.around import STEPS
+from placewise.kernel.view.tree.around import CASTS, STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import WRAPPERS, Node
 
-CASTS = frozenset(
-    {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR",
-     "CXX_REINTERPRET_CAST_EXPR"}
-)  # fmt: skip
-COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
-_TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+FOLLOWED = WRAPPERS | CASTS - {"CXX_FUNCTIONAL_CAST_EXPR"}
+"""What stands around a pointer and leaves it the pointer that it is."""
 _NULL = frozenset({"CXX_NULL_PTR_LITERAL_EXPR", "GNU_NULL_EXPR"})
 NOWHERE = 0
 """Stands among the identities of arrays for the null pointer."""
@@ -59,7 +55,7 @@ def spine(node: Node) -> tuple[Node, ...]:
     """The pointers that an expression of pointer type is made from; none where it is made in a way
     that keeps no index."""
     children = node.children
-    if node.kind in _TRANSPARENT or node.kind in CASTS:
+    if node.kind in FOLLOWED:
         inner = children[-1] if children else None
         if inner is None or not _same_element(node, inner):
             return ()

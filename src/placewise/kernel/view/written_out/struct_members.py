@@ -16,6 +16,7 @@ from placewise.kernel.cases.bind_names import bind_parameters
 from placewise.kernel.cases.case import Case, Language, StructMember
 from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument, StoredPointer
 from placewise.kernel.view.analyse import parameter_of
+from placewise.kernel.view.tree.around import outside
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.written_out.pieces import piece, unique_name, write_out
@@ -148,9 +149,7 @@ def _used(kernel: ParsedKernel, parameter: Node) -> dict[str, list[Node]] | None
     for node in kernel.body.walk():
         if node.kind != "DECL_REF_EXPR" or node.target != parameter.id:
             continue
-        member = node.parent
-        while member is not None and member.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
-            member = member.parent
+        member = outside(node)
         if member is None or member.kind != "MEMBER_REF_EXPR":
             return None
         # Exactly so, so that putting it back gives the same text.

@@ -11,10 +11,11 @@ from itertools import pairwise
 
 from placewise.kernel.view.elements import unqualified, vector_parts
 from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
-from placewise.kernel.view.pointers import BY_INDEX, CASTS, READ_AS, TRANSPARENT, follow
+from placewise.kernel.view.pointers import BY_INDEX, READ_AS, follow
 from placewise.kernel.view.read_as import read_as
+from placewise.kernel.view.tree.around import CASTS
 from placewise.kernel.view.tree.clang import ParsedKernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import WRAPPERS, Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
 from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, piece, write_out
 from placewise.kernel.view.written_out.pointer_roots import changes
@@ -145,7 +146,7 @@ class _Writer:
             if inner.type_kind == "POINTER" and element_type(inner) == element_type(node):
                 return self.place(inner)
             return _Place(f"({self.pure(inner)})", ())
-        if node.kind in TRANSPARENT and len(node.children) == 1:
+        if node.kind in WRAPPERS and len(node.children) == 1:
             return self.place(node.children[0])
         if node.kind == "BINARY_OPERATOR" and node.operator in ("+", "-"):
             left, right = node.children
