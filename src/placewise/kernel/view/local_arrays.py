@@ -13,8 +13,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.view.elements import is_one_number, is_vector
 from placewise.kernel.view.staging.copies import static_shape
-from placewise.kernel.view.staging.uses import NotACopyError as OtherUseError
-from placewise.kernel.view.staging.uses import ends_lines, indexed_accesses
+from placewise.kernel.view.staging.uses import RefusedError, ends_lines, indexed_accesses
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.tree.node import Node, is_shared
 
@@ -79,7 +78,7 @@ def local_array(case: Case, name: str) -> LocalArray:
         )
     try:
         return _array(kernel, found[0])
-    except OtherUseError as error:
+    except RefusedError as error:
         raise UnsupportedError(
             f"array '{name}' of each thread stays in local memory: {error.reason} "
             f"(line {error.line})",
@@ -97,35 +96,35 @@ def _declared(kernel: ParsedKernel) -> list[Node]:
 
 def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
     if kernel.errors:
-        raise OtherUseError("the parser does not understand all of the file", declared)
+        raise RefusedError("the parser does not understand all of the file", declared)
     statement, text = declared.parent, kernel.text
     block = statement.parent if statement is not None else None
     if statement is None or block is None or block.kind != "COMPOUND_STMT":
-        raise OtherUseError("it is not declared in a statement of its own", declared)
+        raise RefusedError("it is not declared in a statement of its own", declared)
     if [c for c in statement.children if c.kind == "VAR_DECL"] != [declared]:
-        raise OtherUseError("its declaration has other variables", declared)
+        raise RefusedError("its declaration has other variables", declared)
     if any(n.kind == "LAMBDA_EXPR" for n in kernel.body.walk()):
-        raise OtherUseError("a lambda may copy it", declared)
+        raise RefusedError("a lambda may copy it", declared)
     before = text[declared.start : declared.location]
     if (
         declared.start < 0
         or not _DECLARED.fullmatch(before)
         or _has_other_storage(kernel, declared)
     ):
-        raise OtherUseError(_NOT_PLAIN, declared)
+        raise RefusedError(_NOT_PLAIN, declared)
     element = declared.type.partition("[")[0].strip().removeprefix("struct ")
     if not is_one_number(element) and not is_vector(element):
         # Shared variables are not constructed.
-        raise OtherUseError("its elements are neither numbers nor vectors that change", declared)
+        raise RefusedError("its elements are neither numbers nor vectors that change", declared)
     lengths, behind = _lengths(text, declared)
     set_to = text[behind : declared.end]
     if set_to.strip() and not _ZEROS.fullmatch(set_to):
-        raise OtherUseError("it is set to other values than zero where it is declared", declared)
+        raise RefusedError("it is set to other values than zero where it is declared", declared)
     if set_to.strip() and not is_one_number(element):
-        raise OtherUseError("it is set where it is declared, and has no numbers", declared)
+        raise RefusedError("it is set where it is declared, and has no numbers", declared)
     end = text.find(b";", declared.end)
     if end < 0 or text[declared.end : end].strip():
-        raise OtherUseError("it is not declared in a statement of its own", declared)
+        raise RefusedError("it is not declared in a statement of its own", declared)
     accesses = indexed_accesses(kernel, declared, len(lengths))
     return LocalArray(
         declared.name,
@@ -148,7 +147,7 @@ def _lengths(text: bytes, declared: Node) -> tuple[tuple[str, ...], int]:
     for _ in static_shape(declared):
         found = _LENGTH.match(text, at, declared.end)
         if found is None or ends_lines(found[1]):
-            raise OtherUseError(_NOT_PLAIN, declared)
+            raise RefusedError(_NOT_PLAIN, declared)
         lengths.append(found[1].decode().strip())
         at = found.end()
     return tuple(lengths), at

@@ -23,7 +23,7 @@ from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.staging.fill import Affine, StagedValues, affine_of, filled_elements
 from placewise.kernel.view.staging.guards import guards_of, holds_at
 from placewise.kernel.view.staging.uses import (
-    NotACopyError,
+    RefusedError,
     barrier_behind,
     check_reads,
     fill_of,
@@ -88,7 +88,7 @@ def staged_tile(case: Case, view: SourceView, name: str) -> StagedTile:
     kernel = parse_kernel(case)
     try:
         return _Staged(case, kernel, view, name).tile()
-    except NotACopyError as error:
+    except RefusedError as error:
         raise UnsupportedError(
             f"shared array '{name}' cannot go back to global memory: {error.reason} "
             f"(line {error.line})",
@@ -125,7 +125,7 @@ class _Staged:
 
     # One test for each reason why an array is no plain copy.
     def tile(self) -> StagedTile:
-        """The tile, or NotACopyError."""
+        """The tile, or RefusedError."""
         declared = self.declared()
         stores, reads = stores_and_reads(self.kernel, self.declaration, len(self.shape))
         store, others = self.copying(stores)
@@ -135,7 +135,7 @@ class _Staged:
         source, conditions, number = self.copied(fill, store, others)
         use, index = self.source_of(source)
         if fill.start < 0 or not balanced(self.text[fill.start : fill.end]):
-            raise NotACopyError("its fill comes from a macro", fill)
+            raise RefusedError("its fill comes from a macro", fill)
         inputs = bind_parameters(self.case, self.view.parameters).inputs
         bounder = make_bounder(self.case.launch, inputs)
         around = [n for n in barrier.above() if n.kind == "FOR_STMT"]
@@ -146,20 +146,18 @@ class _Staged:
         sums = [] if element is None else [element, *(guards or ())]
         self.check_names(use.name, sums, values, store)
         if element is None or changed_argument(values):
-            raise NotACopyError(f"it is no plain copy of a piece of '{use.name}'", store)
+            raise RefusedError(f"it is no plain copy of a piece of '{use.name}'", store)
         if guards is None or any(self.places(values, o) != at for o in others):
-            raise NotACopyError("filled under a condition of another kind", store)
+            raise RefusedError("filled under a condition of another kind", store)
         self.check_rows(values, [store.children[0].bare(), *reads])
         if around:
             self.check_filled(values, at, store, barrier, reads)
         found = tuple(self.read(values, node, guards) for node in reads)
         open_guards = any(r.unproven for r in found)
         if open_guards and use.parameter.element_dtype is None:
-            raise NotACopyError(
-                "filled under a condition, with elements that are no numbers", store
-            )
+            raise RefusedError("filled under a condition, with elements that are no numbers", store)
         if open_guards and around and not number:
-            raise NotACopyError("a read may find what an earlier round filled", store)
+            raise RefusedError("a read may find what an earlier round filled", store)
         return StagedTile(
             name=self.declaration.name,
             array=use.name,
@@ -177,11 +175,11 @@ class _Staged:
         """The tile's declaration, which must be of this one array of one or two dimensions."""
         node, statement = self.declaration, self.declaration.parent
         if node.type_kind != "CONSTANTARRAY" or not 1 <= len(self.shape) <= 2:
-            raise NotACopyError("it has not one or two dimensions of fixed size", node)
+            raise RefusedError("it has not one or two dimensions of fixed size", node)
         if statement is None or len(statement.children) != 1:
-            raise NotACopyError("it is declared beside others", node)
+            raise RefusedError("it is declared beside others", node)
         if not balanced(self.text[statement.start : statement.end]):
-            raise NotACopyError("its declaration comes from a macro", node)
+            raise RefusedError("its declaration comes from a macro", node)
         return self.with_semicolon(statement)
 
     def copying(self, stores: list[Node]) -> tuple[Node, tuple[Node, ...]]:
@@ -190,9 +188,9 @@ class _Staged:
         numbers = tuple(s for s in stores if self.number(s.children[-1]))
         copies = [s for s in stores if s not in numbers]
         if not stores:
-            raise NotACopyError("nothing fills it", self.declaration)
-        if len(copies) != 1 or len(numbers) > 1 or (numbers and _branches(*stores) is None):
-            raise NotACopyError("filled in several places", stores[-1])
+            raise RefusedError("nothing fills it", self.declaration)
+        if len(copies) != 1 or len(numbers) > 1 or (numbers and not _are_branches(*stores)):
+            raise RefusedError("filled in several places", stores[-1])
         return copies[0], numbers
 
     def number(self, node: Node) -> str:
@@ -222,30 +220,30 @@ class _Staged:
             chosen, other = (no, yes) if self.number(yes) else (yes, no)
             number = self.number(other)
             if not number or conditions:
-                raise NotACopyError("filled with more than elements of an array", source)
+                raise RefusedError("filled with more than elements of an array", source)
             conditions.append((condition, chosen is yes))
             source = chosen.bare()
         if others and len(conditions) > 1:
-            raise NotACopyError("filled under several conditions", store)
+            raise RefusedError("filled under several conditions", store)
         return source, conditions, number
 
     def source_of(self, source: Node) -> tuple[ArrayUse, Node]:
         """The array that the tile copies, and the index there."""
         if source.kind != "ARRAY_SUBSCRIPT_EXPR":
-            raise NotACopyError("filled with more than elements of an array", source)
+            raise RefusedError("filled with more than elements of an array", source)
         pointer = source.children[0].bare()
         named = {u.name: u for u in self.view.arrays}
         parameter = next((p for p in self.kernel.parameters if p.id == pointer.target), None)
         if parameter is None or pointer.kind != "DECL_REF_EXPR" or parameter.name not in named:
-            raise NotACopyError("filled from no parameter of the kernel", source)
+            raise RefusedError("filled from no parameter of the kernel", source)
         use = named[parameter.name]
         if use.written or use.reassigned or "volatile" in parameter.type:
-            raise NotACopyError(f"the kernel changes '{parameter.name}'", source)
+            raise RefusedError(f"the kernel changes '{parameter.name}'", source)
         if use.elements >= _WIDE:
-            raise NotACopyError(f"indices of '{parameter.name}' need 64 bits", source)
+            raise RefusedError(f"indices of '{parameter.name}' need 64 bits", source)
         element = self.declaration.type.partition("[")[0].strip()
         if element != element_type(parameter):
-            raise NotACopyError(f"its elements are not those of '{parameter.name}'", source)
+            raise RefusedError(f"its elements are not those of '{parameter.name}'", source)
         return use, source.children[1]
 
     def check_names(
@@ -261,9 +259,9 @@ class _Staged:
             # A variable that a loop around the fill steps is known inside that loop.
             own = stepped.get(node.name)
             if own is None or (node.id != own and node.within(values.stepped[own])):
-                raise NotACopyError(f"'{node.name}' has another meaning here", node)
+                raise RefusedError(f"'{node.name}' has another meaning here", node)
         if self.kernel.errors:
-            raise NotACopyError("the parser does not understand all of the file", store)
+            raise RefusedError("the parser does not understand all of the file", store)
 
     def places(self, values: StagedValues, store: Node) -> list[Poly]:
         """The tile's indices at a store."""
@@ -276,9 +274,9 @@ class _Staged:
             try:
                 low, high = span_of(values, access.children[1])
             except Unbounded as error:
-                raise NotACopyError(f"a column of it has no bound: {error}", access) from None
+                raise RefusedError(f"a column of it has no bound: {error}", access) from None
             if low < 0 or high >= self.shape[1]:
-                raise NotACopyError("a column of it may lie beyond its row", access)
+                raise RefusedError("a column of it may lie beyond its row", access)
 
     def check_filled(
         self, values: StagedValues, at: list[Poly], store: Node, barrier: Node, reads: list[Node]
@@ -288,7 +286,7 @@ class _Staged:
         loops = [n for n in store.above() if n.kind == "FOR_STMT" and n.within(block)]
         filled = filled_elements(values, at, loops[::-1], self.shape, self.case.launch)
         if filled is None:
-            raise NotACopyError("it is not told which part each round of the loop fills", store)
+            raise RefusedError("it is not told which part each round of the loop fills", store)
         for read in reads:
             spans = []
             for index, n in zip(indices_of(read), self.shape, strict=True):
@@ -298,7 +296,7 @@ class _Staged:
                 except Unbounded:
                     spans.append(slice(0, n))
             if not filled[tuple(spans)].all():
-                raise NotACopyError("a read may find what an earlier round filled", read)
+                raise RefusedError("a read may find what an earlier round filled", read)
 
     def idle_barriers(self) -> tuple[tuple[int, int], ...]:
         """The kernel's barriers, where nothing but the tile needed them."""
@@ -313,7 +311,7 @@ class _Staged:
         places = [term_place(IndexTerm(1, index), self.text) for index in indices]
         found = tuple((p.start, p.end) for p in places if p is not None)
         if len(found) < len(places) or not balanced(self.text[access.start : access.end]):
-            raise NotACopyError("used inside a macro", access)
+            raise RefusedError("used inside a macro", access)
         fail = (n for n, g in enumerate(guards) if not holds_at(values, g, indices))
         return StagedRead(access.start, access.end, found, tuple(fail))
 
@@ -325,12 +323,12 @@ class _Staged:
         behind = self.text[end:]
         blank = len(behind) - len(behind.lstrip())
         if behind.lstrip()[:1] != b";":
-            raise NotACopyError("its text is not that of one statement", statement)
+            raise RefusedError("its text is not that of one statement", statement)
         return statement.start, end + blank + 1
 
 
-def _branches(one: Node, other: Node) -> Node | None:
-    """The condition whose branches two stores are, alone in them; None where they are not."""
+def _are_branches(one: Node, other: Node) -> bool:
+    """Whether two stores are the branches of one condition, alone in them."""
     tops = []
     for store in (one, other):
         top = store
@@ -340,8 +338,7 @@ def _branches(one: Node, other: Node) -> Node | None:
             top = top.parent
         tops.append(top)
     chosen = tops[0].parent
-    is_both = chosen is not None and chosen.kind == "IF_STMT" and chosen is tops[1].parent
-    return chosen if is_both else None
+    return chosen is not None and chosen.kind == "IF_STMT" and chosen is tops[1].parent
 
 
 def span_of(values: Values, index: Node) -> tuple[int, int]:

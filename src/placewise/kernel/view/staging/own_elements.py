@@ -13,9 +13,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.view.staging.copies import own_array, static_shape
 from placewise.kernel.view.staging.uses import (
-    NotACopyError as OtherUseError,
-)
-from placewise.kernel.view.staging.uses import (
+    RefusedError,
     indexed_accesses,
     is_factor,
     last_length,
@@ -57,7 +55,7 @@ def own_elements(case: Case, name: str) -> OwnElements:
     declared = own_array(case, kernel, name)
     try:
         return _elements(kernel, declared)
-    except OtherUseError as error:
+    except RefusedError as error:
         raise UnsupportedError(
             f"elements of shared array '{name}' cannot be spread: {error.reason} "
             f"(line {error.line})",
@@ -67,7 +65,7 @@ def own_elements(case: Case, name: str) -> OwnElements:
 
 def _elements(kernel: ParsedKernel, declared: Node) -> OwnElements:
     if kernel.errors:
-        raise OtherUseError("the parser does not understand all of the file", declared)
+        raise RefusedError("the parser does not understand all of the file", declared)
     length = _length(kernel, declared)
     accesses = indexed_accesses(kernel, declared)
     shape = static_shape(declared)
@@ -91,14 +89,14 @@ def _length(kernel: ParsedKernel, declared: Node) -> tuple[int, int] | None:
         for other in others:
             dynamic = is_shared(other) and other.type_kind == "INCOMPLETEARRAY"
             if dynamic and other is not declared:
-                raise OtherUseError("another array begins where it does", other)
+                raise RefusedError("another array begins where it does", other)
         if b"dynamic_smem" in kernel.text or b"total_smem" in kernel.text:
-            raise OtherUseError("the kernel may ask how much shared memory it has", declared)
+            raise RefusedError("the kernel may ask how much shared memory it has", declared)
         own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
         code = _COMMENT.sub(b" ", kernel.text)
         if len(_DYNAMIC.findall(code)) != 1 or not _DYNAMIC.search(own):
-            raise OtherUseError("another array of the file may begin where it does", declared)
+            raise RefusedError("another array of the file may begin where it does", declared)
         return None
     if declared.type_kind != "CONSTANTARRAY" or len(static_shape(declared)) != 1:
-        raise OtherUseError("it has not one dimension of fixed size", declared)
+        raise RefusedError("it has not one dimension of fixed size", declared)
     return last_length(kernel, declared, 1)

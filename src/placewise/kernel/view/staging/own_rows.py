@@ -17,9 +17,7 @@ from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.staging.copies import own_array, span_of, static_shape
 from placewise.kernel.view.staging.uses import (
-    NotACopyError as OtherUseError,
-)
-from placewise.kernel.view.staging.uses import (
+    RefusedError,
     element_at,
     indices_of,
     is_assigned,
@@ -61,7 +59,7 @@ def own_rows(case: Case, view: SourceView, name: str) -> OwnRows:
     declared = own_array(case, kernel, name)
     try:
         return _rows(case, view, kernel, declared)
-    except OtherUseError as error:
+    except RefusedError as error:
         raise UnsupportedError(
             f"rows of shared array '{name}' cannot be padded: {error.reason} (line {error.line})",
             where=case.filename,
@@ -71,9 +69,9 @@ def own_rows(case: Case, view: SourceView, name: str) -> OwnRows:
 def _rows(case: Case, view: SourceView, kernel: ParsedKernel, declared: Node) -> OwnRows:
     shape = static_shape(declared)
     if declared.type_kind != "CONSTANTARRAY" or len(shape) < 2:
-        raise OtherUseError("it has not two or more dimensions of fixed size", declared)
+        raise RefusedError("it has not two or more dimensions of fixed size", declared)
     if kernel.errors:
-        raise OtherUseError("the parser does not understand all of the file", declared)
+        raise RefusedError("the parser does not understand all of the file", declared)
     length = last_length(kernel, declared, len(shape))
     inputs = bind_parameters(case, view.parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
@@ -83,7 +81,7 @@ def _rows(case: Case, view: SourceView, kernel: ParsedKernel, declared: Node) ->
             continue
         access = element_at(node, len(shape))
         if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
-            raise OtherUseError("changed or passed on", node)
+            raise RefusedError("changed or passed on", node)
         _check_inside(values, access, shape)
         lines.add(node.line)
     element = dtype_of(declared.type.partition("[")[0].strip())
@@ -105,6 +103,6 @@ def _check_inside(values: Values, access: Node, shape: tuple[int, ...]) -> None:
         try:
             low, high = span_of(values, index)
         except Unbounded as error:
-            raise OtherUseError(f"an index of it has no bound: {error}", access) from None
+            raise RefusedError(f"an index of it has no bound: {error}", access) from None
         if low < 0 or high >= most:
-            raise OtherUseError("an index of it may lie beyond its row", access)
+            raise RefusedError("an index of it may lie beyond its row", access)

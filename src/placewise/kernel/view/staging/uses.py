@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 from placewise.kernel.view.indices.values import BUILTINS
 from placewise.kernel.view.pointers import is_atomic
-from placewise.kernel.view.tree.around import STEPS, WRAPPERS
+from placewise.kernel.view.tree.around import STEPS, wrapped
 from placewise.kernel.view.tree.clang import ParsedKernel
-from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.node import LOOPS, WRAPPERS, Node
 from placewise.kernel.view.tree.places import balanced, bracketed
 from placewise.kernel.view.written_out.pointer_roots import changes
 
 _BARRIER = "__syncthreads"
 _EXITS = frozenset({"RETURN_STMT", "GOTO_STMT", "INDIRECT_GOTO_STMT", "ASM_STMT", "MS_ASM_STMT"})
 _LEAVES_LOOP = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
-_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
 _TO_LINE_END = re.compile(rb"//|^[ \t]*#", re.M)
 """Comments and directives, behind which nothing can be written in their line."""
 
@@ -32,8 +31,8 @@ class IndexedAccesses:
     """0 where it is not known."""
 
 
-class NotACopyError(Exception):
-    """A tile is more than a copy: why, and where."""
+class RefusedError(Exception):
+    """An array cannot be placed or laid out in another way: why, and where."""
 
     def __init__(self, reason: str, node: Node) -> None:
         super().__init__(reason)
@@ -45,14 +44,14 @@ def stores_and_reads(
     kernel: ParsedKernel, tile: Node, dimensions: int
 ) -> tuple[list[Node], list[Node]]:
     """The statements that store elements of the tile, and the reads of its elements. Raises
-    NotACopyError for any other use."""
+    RefusedError for any other use."""
     stores: list[Node] = []
     reads: list[Node] = []
     for node in kernel.body.walk():
         if node.kind != "DECL_REF_EXPR" or node.target != tile.id:
             continue
         if kernel.text[node.start : node.end].decode() != node.name:
-            raise NotACopyError("used inside a macro", node)
+            raise RefusedError("used inside a macro", node)
         access = element_at(node, dimensions)
         outer = _with_member(access)
         if outer.parent is not None and outer.bare() is access and is_assigned(access):
@@ -60,7 +59,7 @@ def stores_and_reads(
         elif is_read(access):
             reads.append(access)
         else:
-            raise NotACopyError("changed or passed on", node)
+            raise RefusedError("changed or passed on", node)
     return stores, reads
 
 
@@ -107,7 +106,7 @@ def is_updated(kernel: ParsedKernel, access: Node) -> bool:
 
 def indexed_accesses(kernel: ParsedKernel, declared: Node, dimensions: int = 1) -> IndexedAccesses:
     """The accesses of an array of so many dimensions, by which it may be laid out in another way.
-    Raises NotACopyError where an element is reached in another way than by its indices, where an
+    Raises RefusedError where an element is reached in another way than by its indices, where an
     index is not seen in the source, and where the name stands for something else, too, or in a
     branch that the preprocessor left out."""
     indices, lines, sizes, names = set(), set(), set(), {declared.location}
@@ -116,18 +115,18 @@ def indexed_accesses(kernel: ParsedKernel, declared: Node, dimensions: int = 1) 
             continue
         access = element_at(node, dimensions)
         if not (is_read(access) or is_assigned(access) or is_updated(kernel, access)):
-            raise NotACopyError("changed or passed on", node)
+            raise RefusedError("changed or passed on", node)
         if _binds_reference(access):
-            raise NotACopyError("passed on", node)
+            raise RefusedError("passed on", node)
         if b"operator" in kernel.text and not _is_number(access.children[1]):
-            raise NotACopyError("its index is no number, and may have operators of its own", node)
+            raise RefusedError("its index is no number, and may have operators of its own", node)
         indices.add(_index(kernel.text, node, access))
         lines.add(node.line)
         sizes.add(access.size)
         names.add(node.start)
     for name, offset, line in kernel.identifiers:
         if name == declared.name and offset not in names:
-            raise NotACopyError(f"another use of the name in line {line}", declared)
+            raise RefusedError(f"another use of the name in line {line}", declared)
     (element_bytes,) = sizes if len(sizes) == 1 else (0,)
     return IndexedAccesses(tuple(sorted(indices)), frozenset(lines), element_bytes)
 
@@ -152,12 +151,12 @@ def _is_number(index: Node) -> bool:
 
 def last_length(kernel: ParsedKernel, declared: Node, dimensions: int) -> tuple[int, int]:
     """Byte range of the text, without blanks, between the last brackets of the declaration of an
-    array of so many dimensions. Raises NotACopyError where it is no plain declaration."""
+    array of so many dimensions. Raises RefusedError where it is no plain declaration."""
     own = kernel.text[declared.start : declared.end] if declared.start >= 0 else b""
     inside = own[own.rfind(b"[") + 1 : -1]
     plain = own.count(b"[") == dimensions and own.endswith(b"]") and balanced(own)
     if not plain or ends_lines(inside):
-        raise NotACopyError(f"it is not declared as 'type name{'[length]' * dimensions}'", declared)
+        raise RefusedError(f"it is not declared as 'type name{'[length]' * dimensions}'", declared)
     end = declared.end - 1
     return end - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
 
@@ -181,9 +180,9 @@ def _index(text: bytes, name: Node, access: Node) -> tuple[int, int]:
     start, end = bracketed(access, text)
     written = text[name.start : name.end].decode(errors="replace") == name.name
     if not written or start >= end or not balanced(text[start:end]):
-        raise NotACopyError("used inside a macro", name)
+        raise RefusedError("used inside a macro", name)
     if ends_lines(text[start:end]):
-        raise NotACopyError("its index has a comment or directive of a whole line", name)
+        raise RefusedError("its index has a comment or directive of a whole line", name)
     return start, end
 
 
@@ -191,11 +190,10 @@ def element_at(name: Node, dimensions: int) -> Node:
     """The access of one element around a mention of the tile's name."""
     access = name
     for _ in range(dimensions):
-        inner, outer = access, access.parent
-        while outer is not None and outer.kind in WRAPPERS:
-            inner, outer = outer, outer.parent
+        inner = wrapped(access)
+        outer = inner.parent
         if outer is None or outer.kind != "ARRAY_SUBSCRIPT_EXPR" or outer.children[0] is not inner:
-            raise NotACopyError("used as a pointer", name)
+            raise RefusedError("used as a pointer", name)
         access = outer
     return access
 
@@ -232,9 +230,9 @@ def fill_of(kernel: ParsedKernel, store: Node, others: tuple[Node, ...]) -> Node
     for node in statement.walk():
         own = node is store or node in others
         if changes(node) and not own and node.children[0].bare().target not in declared:
-            raise NotACopyError("its fill changes other variables", node)
+            raise RefusedError("its fill changes other variables", node)
         if node.kind in ("CALL_EXPR", "LAMBDA_EXPR") and not own:
-            raise NotACopyError("its fill calls a function", node)
+            raise RefusedError("its fill calls a function", node)
     return statement
 
 
@@ -244,7 +242,7 @@ def barrier_behind(kernel: ParsedKernel, fill: Node) -> Node:
     inner = fill
     for outer in fill.above():
         if outer.kind not in ("COMPOUND_STMT", "FOR_STMT"):
-            raise NotACopyError("filled under a condition", fill)
+            raise RefusedError("filled under a condition", fill)
         barrier = next((c for c in outer.children if _is_barrier(c, inner.end)), None)
         if outer.kind == "COMPOUND_STMT" and barrier is not None:
             _check_all_fill(kernel, fill, barrier)
@@ -252,7 +250,7 @@ def barrier_behind(kernel: ParsedKernel, fill: Node) -> Node:
         if outer is kernel.body:
             break
         inner = outer
-    raise NotACopyError("no barrier of all threads follows its fill", fill)
+    raise RefusedError("no barrier of all threads follows its fill", fill)
 
 
 def _is_barrier(statement: Node, behind: int) -> bool:
@@ -264,15 +262,15 @@ def _is_barrier(statement: Node, behind: int) -> bool:
 def _check_all_fill(kernel: ParsedKernel, fill: Node, barrier: Node) -> None:
     """Raise where a thread may leave the kernel, or a round of a loop around the fill, without its
     part of the fill."""
-    loops = [n for n in fill.above() if n.kind in _LOOPS]
+    loops = [n for n in fill.above() if n.kind in LOOPS]
     for node in kernel.body.walk():
         before = node.start < fill.start or any(node.within(n) for n in loops)
         if node.kind in _EXITS and before:
-            raise NotACopyError("threads may leave before they fill their part", node)
+            raise RefusedError("threads may leave before they fill their part", node)
         if node.kind in _LEAVES_LOOP and node.start < barrier.start:
-            around = next((a for a in node.above() if a.kind in _LOOPS), None)
+            around = next((a for a in node.above() if a.kind in LOOPS), None)
             if around in loops:
-                raise NotACopyError("threads may leave before they fill their part", node)
+                raise RefusedError("threads may leave before they fill their part", node)
 
 
 def check_reads(reads: list[Node], barrier: Node) -> None:
@@ -281,9 +279,9 @@ def check_reads(reads: list[Node], barrier: Node) -> None:
     block = barrier.parent
     for read in reads:
         if read.start < barrier.end:
-            raise NotACopyError("read before the barrier behind its fill", read)
+            raise RefusedError("read before the barrier behind its fill", read)
         if block is not None and not read.within(block):
-            raise NotACopyError("read behind the loop that fills it", read)
+            raise RefusedError("read behind the loop that fills it", read)
 
 
 def lone_barriers(kernel: ParsedKernel, stores: list[int]) -> tuple[Node, ...]:
@@ -294,7 +292,7 @@ def lone_barriers(kernel: ParsedKernel, stores: list[int]) -> tuple[Node, ...]:
     calls = [n for n in kernel.body.walk() if n.kind == "CALL_EXPR"]
     own = {f.id for f in kernel.functions}
     waits = [n for n in calls if "sync" in n.name or n.target in own]
-    loops = [a for n in waits for a in n.above() if a.kind in _LOOPS]
+    loops = [a for n in waits for a in n.above() if a.kind in LOOPS]
     last = max((w.start for w in waits), default=0)
     if any(s < last or any(n.start <= s < n.end for n in loops) for s in stores):
         return ()
