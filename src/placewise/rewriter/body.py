@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.kernel.source import SourceView
 from placewise.rewriter.draft import Draft
 
 _INDENT = "    "
@@ -20,7 +21,7 @@ def edit_body(draft: Draft) -> None:
         broken = " || ".join(f"{name} != {value}" for name, value in draft.checks.items())
         draft.entry.insert(0, f"if ({broken}) __trap();")
     view = draft.view
-    indent = _indentation(draft)
+    indent = body_indentation(draft.text.text, view)
     wrapped = bool(draft.exit) and view.returns_early is not None
     body = draft.unique("body") if wrapped else ""
     entry = [*draft.entry, *([f"auto {body} = [&]() {{"] if wrapped else [])]
@@ -34,10 +35,9 @@ def edit_body(draft: Draft) -> None:
         draft.text.insert(at, text if blank else f"\n{text}")
 
 
-def _indentation(draft: Draft) -> str:
-    """Indentation of the body's first statement."""
-    text = draft.text.text[draft.view.body_start + 1 : draft.view.body_end].decode()
-    for line in text.split("\n")[1:]:
+def body_indentation(text: bytes, view: SourceView) -> str:
+    """Indentation of the first statement of the kernel's body in ``text``, its source."""
+    for line in text[view.body_start + 1 : view.body_end].decode().split("\n")[1:]:
         if line.strip():
             return line[: len(line) - len(line.lstrip())] or _INDENT
     return _INDENT

@@ -30,12 +30,12 @@ from placewise.rewriter.tiles import (
     PlacedTile,
     TileNames,
     alignment_flag,
+    check_tile_size,
     constant,
     copy_back,
     declare,
     element_text,
     fill,
-    rest_on,
     shape_text,
     tile_access,
 )
@@ -99,26 +99,32 @@ def place_chunked(
             make = _overlapped(draft, loop, iterations, placed, starts, flag, stage)
         draft.text.replace(loop.start, loop.end, make)
     for array in plan.arrays:
-        _, space = uses[array]
-        shapes = dict.fromkeys(
-            shape_text(tile)
-            for loop in plan.loops
-            for one in loop.tiles
-            if one.array == array and (tile := one.tile(iterations)) is not None
-        )
-        lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
-        written = array in plan.written
-        times = "2 x " if number > 1 and not written else ""
-        parts = 1 + max(o.part for loop in plan.loops for o in loop.tiles if o.array == array)
-        several = f"{parts} " if parts > len(shapes) else ""
-        what = f"{several}tiles of {times}{' and '.join(shapes)} elements per block"
-        draft.notes.append(
-            f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
-        )
-        draft.edits.append(
-            f"{array}: {what}, {'copied back after' if written else 'filled for'} {iterations} "
-            f"iterations at a time of the loop in line {lines}"
-        )
+        _note_tiles(draft, plan, iterations, array, uses[array][1], number)
+
+
+def _note_tiles(
+    draft: Draft, plan: ChunkPlan, iterations: int, array: str, space: MemorySpace, number: int
+) -> None:
+    """Add the note above the kernel, and the line of the report, on the tiles of an array."""
+    shapes = dict.fromkeys(
+        shape_text(tile)
+        for loop in plan.loops
+        for one in loop.tiles
+        if one.array == array and (tile := one.tile(iterations)) is not None
+    )
+    lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
+    written = array in plan.written
+    times = "2 x " if number > 1 and not written else ""
+    parts = 1 + max(o.part for loop in plan.loops for o in loop.tiles if o.array == array)
+    several = f"{parts} " if parts > len(shapes) else ""
+    what = f"{several}tiles of {times}{' and '.join(shapes)} elements per block"
+    draft.notes.append(
+        f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
+    )
+    draft.edits.append(
+        f"{array}: {what}, {'copied back after' if written else 'filled for'} {iterations} "
+        f"iterations at a time of the loop in line {lines}"
+    )
 
 
 def _guard(draft: Draft, guards: tuple[Guard, ...]) -> list[str]:
@@ -187,7 +193,7 @@ def _place(
     the tile begins that change with the chunk are appended to ``starts``."""
     tile = one.tile(iterations)
     assert tile is not None, "a plan has tiles for its chunk lengths"
-    rest_on(draft, tile)
+    check_tile_size(draft, tile)
     moving = (loop, starts)
     placed = PlacedTile(
         use=use,

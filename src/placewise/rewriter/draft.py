@@ -77,6 +77,10 @@ class Draft:
         """``name``, with a number appended if the source uses it already."""
         return unique_name(name, self.taken)
 
+    def data_of(self, use: ArrayUse) -> NDArray[np.generic]:
+        """The array's data in the case."""
+        return next(a for a in self.case.inputs.arrays if a.name == use.name).data
+
     def inner(self, name: str) -> str:
         """``name`` for a variable or type of a function that is written into the file, longer where
         the file has a macro of that name."""

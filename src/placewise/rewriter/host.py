@@ -8,7 +8,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Dim3
 from placewise.rewriter.draft import Draft
 
-_SHARED_WITHOUT_OPT_IN = 48 * 1024
+SHARED_WITHOUT_OPT_IN = 48 * 1024
 """Dynamic shared memory that needs no function attribute (CUDA C++ Programming Guide)."""
 
 
@@ -16,7 +16,7 @@ def host_text(draft: Draft) -> str:
     """Copies, texture objects, function attributes and the launch, in order."""
     case = draft.case
     lines = list(draft.host)
-    if draft.shared_bytes > _SHARED_WITHOUT_OPT_IN:
+    if draft.shared_bytes > SHARED_WITHOUT_OPT_IN:
         lines += [
             f"cudaFuncSetAttribute({case.kernel}, cudaFuncAttributeMaxDynamicSharedMemorySize, "
             f"{draft.shared_bytes});"

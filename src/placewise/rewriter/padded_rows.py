@@ -11,8 +11,8 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.staging.own_rows import OwnRows
 from placewise.rewriter.draft import Draft, require_cuda
+from placewise.rewriter.finish import finish_own
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.undone import finished
 from placewise.space import Placement
 
 BANK_BYTES = 4
@@ -37,4 +37,4 @@ def pad_rows(case: Case, view: SourceView, rows: OwnRows) -> Rewritten:
         f"{rows.name}: rows of shared memory are longer by {more} (line {rows.line})"
     )
     draft.host.append(f"// {rows.name}: the launch stays as it is")
-    return finished(draft, Placement((), padded=(rows.name,)))
+    return finish_own(draft, Placement((), padded=(rows.name,)))

@@ -1,7 +1,7 @@
 """Writes a placement: the user's source with its arrays accessed in other ways.
 
-The five ways of access and the shape of the code follow Chen et al. 2017, section 4 and Figs. 5
-and 6, in today's CUDA C++ (texture objects instead of texture references).
+The ways of access and the shape of the code follow Chen et al. 2017, section 4 and Figs. 5 and 6,
+in today's CUDA C++ (texture objects instead of texture references).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case
 from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
-from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
 from placewise.machine import Machine
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import (
@@ -25,9 +24,10 @@ from placewise.rewriter.capacity import (
 )
 from placewise.rewriter.chunked_loops import ASYNC_COPIES, place_chunked
 from placewise.rewriter.draft import Draft, require_cuda
+from placewise.rewriter.finish import finish
 from placewise.rewriter.host import host_text
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
+from placewise.rewriter.signature import edit_signature, put_members_back
 from placewise.rewriter.tiles import tile_names
 from placewise.rewriter.ways.binding import place_binding
 from placewise.rewriter.ways.direct import place_direct
@@ -57,17 +57,7 @@ def rewrite(
     Raises UnsupportedError naming array and reason where the source cannot be rewritten.
     """
     draft = draft_placement(case, placement, machine, view, known=known)
-    case = draft.case
-    insert_notes(draft, "Placed by Placewise:")
-    return Rewritten(
-        placement=placement,
-        case=with_structs(_new_case(draft), case),
-        host=back_in_structs(host_text(draft), case),
-        edits=tuple(back_in_structs(one, case) for one in draft.edits),
-        renamed=tuple(draft.renamed),
-        filled=tuple(draft.filled),
-        checks=tuple(draft.checks.items()),
-    )
+    return finish(draft, placement, host_text(draft))
 
 
 # One branch for each way of access, so that the type checker finds a missing one.
@@ -259,29 +249,3 @@ def _is_there(use: ArrayUse, space: MemorySpace) -> bool:
         return False
     functions = {p.intrinsic for p in use.accesses if p.kind == "load"}
     return not space.way.facts.by_load_function or functions == {space.intrinsic}
-
-
-def _new_case(draft: Draft) -> Case:
-    case = draft.case
-    arguments = tuple(
-        made
-        for argument in case.inputs.arguments
-        if (made := draft.arguments.get(argument.name, argument)) is not None
-    )
-    return replace(
-        case,
-        source=with_line_ends_of(case.source, draft.text.finish()),
-        launch=replace(case.launch, shared_bytes=draft.shared_bytes, window=draft.window),
-        inputs=replace(
-            case.inputs,
-            arguments=arguments,
-            constants=(*case.inputs.constants, *draft.constants),
-        ),
-    )
-
-
-def with_line_ends_of(original: str, text: str) -> str:
-    """``text`` with CRLF line ends if all lines of ``original`` have them."""
-    if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
-        return text
-    return text.replace("\r\n", "\n").replace("\n", "\r\n")

@@ -16,9 +16,9 @@ from placewise.kernel.view.local_arrays import LocalArray
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import check_static
 from placewise.rewriter.draft import Draft, require_cuda
+from placewise.rewriter.finish import finish_own
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.tiles import check_block, thread_text
-from placewise.rewriter.undone import finished
 from placewise.space import Placement
 
 
@@ -50,7 +50,7 @@ def share_local(case: Case, view: SourceView, local: LocalArray, space: str) -> 
         f"{len(local.access_ends)} accesses go there"
     )
     draft.host.append(f"// {local.name}: the launch stays as it is")
-    return finished(draft, Placement.of({local.name: space}))
+    return finish_own(draft, Placement.of({local.name: space}))
 
 
 def _zeroed(draft: Draft, local: LocalArray, thread: str) -> str:

@@ -17,10 +17,10 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.view.staging.own_elements import OwnElements
 from placewise.rewriter.capacity import check_static
 from placewise.rewriter.draft import Draft, require_cuda
+from placewise.rewriter.finish import finish_own
 from placewise.rewriter.host import launches_itself
 from placewise.rewriter.padded_rows import BANK_BYTES
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.undone import finished
 from placewise.space import Placement
 
 BANKS = 32
@@ -64,7 +64,7 @@ def spread_elements(case: Case, view: SourceView, own: OwnElements) -> Rewritten
         f"{own.name}: {each} after every {group} (line {own.line}), "
         f"{len(own.indices)} accesses go by {name}"
     )
-    return finished(draft, Placement((), padded=(own.name,)))
+    return finish_own(draft, Placement((), padded=(own.name,)))
 
 
 def _refused(case: Case, own: OwnElements, why: str) -> UnsupportedError:

@@ -68,5 +68,20 @@ class EditedText:
         return "".join(pieces)
 
 
+def with_line_ends_of(original: str, text: str) -> str:
+    """``text`` with CRLF line ends if all lines of ``original`` have them."""
+    if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
+        return text
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """The range of a statement; its whole line where nothing else stands there."""
+    line = text.rfind(b"\n", 0, start) + 1
+    behind = text.find(b"\n", end)
+    alone = behind >= 0 and not text[line:start].strip() and not text[end:behind].strip()
+    return (line, behind + 1) if alone else (start, end)
+
+
 def _fixed(text: str) -> Callable[[Render], str]:
     return lambda _: text

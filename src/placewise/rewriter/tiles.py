@@ -105,7 +105,7 @@ def _may_be_used(source: str, name: str) -> bool:
     return named is not None or len(whole) > 1
 
 
-def rest_on(draft: Draft, tile: Tile) -> None:
+def check_tile_size(draft: Draft, tile: Tile) -> None:
     """Make the kernel check what the tile's size rests on. Where the source has no conditions that
     bound the tile, that is all that may tell how long the array is: whole numbers, those in structs
     among them, and the grid, which a tile of the whole array needs only where there are none."""

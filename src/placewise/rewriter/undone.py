@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
@@ -17,12 +16,10 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.staging.copies import StagedRead, StagedTile, staged_tile
 from placewise.kernel.view.staging.fill import Affine
-from placewise.kernel.view.written_out.struct_members import back_in_structs, with_structs
 from placewise.rewriter.draft import Draft, require_cuda
-from placewise.rewriter.rewrite import with_line_ends_of
+from placewise.rewriter.finish import finish_own
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.signature import edit_signature, insert_notes, put_members_back
-from placewise.rewriter.text import Render
+from placewise.rewriter.text import Render, whole_line
 from placewise.rewriter.tiles import element_text
 from placewise.space import Placement
 
@@ -42,27 +39,7 @@ def undo(case: Case, view: SourceView, name: str, space: str) -> Rewritten:
         _undo_constant(draft, name, space)
     else:
         _undo_tile(draft, staged_tile(draft.case, view, name), space)
-    return finished(draft, Placement.of({name: space}))
-
-
-def finished(draft: Draft, placement: Placement) -> Rewritten:
-    """What the edits of ``draft`` make of its case, in which arrays of its source are placed by
-    ``placement``."""
-    case = draft.case
-    put_members_back(draft)
-    edit_signature(draft)
-    insert_notes(draft, "Placed by Placewise:")
-    source = with_line_ends_of(case.source, draft.text.finish())
-    kept = tuple(a for a in case.inputs.arguments if draft.arguments.get(a.name, a) is not None)
-    inputs = replace(case.inputs, arguments=kept)
-    launch = replace(case.launch, shared_bytes=draft.shared_bytes)
-    return Rewritten(
-        placement=placement,
-        case=with_structs(replace(case, source=source, launch=launch, inputs=inputs), case),
-        host=back_in_structs("\n".join(draft.host) + "\n", case),
-        edits=tuple(back_in_structs(one, case) for one in draft.edits),
-        checks=tuple(draft.checks.items()),
-    )
+    return finish_own(draft, Placement.of({name: space}))
 
 
 def _undo_constant(draft: Draft, name: str, space: str) -> None:
@@ -80,7 +57,7 @@ def _undo_constant(draft: Draft, name: str, space: str) -> None:
 def _undo_tile(draft: Draft, tile: StagedTile, space: str) -> None:
     _check_alone(draft.case, tile)
     for start, end in (tile.declaration, tile.fill, *tile.barriers):
-        draft.text.replace(*_whole_line(draft.text.text, start, end), "")
+        draft.text.replace(*whole_line(draft.text.text, start, end), "")
     element = element_text(draft, draft.view.array(tile.array))
     for read in tile.reads:
         draft.text.replace(read.start, read.end, _direct(tile, read, element))
@@ -135,11 +112,3 @@ def _sum_text(value: Affine, indices: Sequence[str]) -> str:
 
 def _factor(text: str) -> str:
     return text if _FACTOR.fullmatch(text) else f"({text})"
-
-
-def _whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """A statement with its line, where it stands there alone."""
-    line = text.rfind(b"\n", 0, start) + 1
-    behind = text.find(b"\n", end)
-    alone = not text[line:start].strip() and behind >= 0 and not text[end:behind].strip()
-    return (line, behind + 1) if alone else (start, end)

@@ -311,7 +311,7 @@ def _proven_settings(
         whole = {**dict(legality.present.spaces), **dict(setting.spaces)}
         if legality.fits(Placement(tuple(whole.items()))) is not None:
             return False
-        return form.layout(setting).constant_bytes <= form.constant_bytes
+        return form.buffers(setting).constant_bytes <= form.constant_bytes
 
     settings = covering_settings(form.setting_spaces(), fits)
     kernel = compile_case(form.at(settings[0]).case)

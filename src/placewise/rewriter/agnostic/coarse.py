@@ -19,7 +19,7 @@ from placewise.rewriter.agnostic.kernel_text import renamed_kernel
 from placewise.rewriter.agnostic.names import AgnosticNames
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.rewrite import draft_placement
-from placewise.rewriter.ways.host_buffer import ALIGNMENT, aligned_offsets, data_of, stand_for
+from placewise.rewriter.ways.host_buffer import ALIGNMENT, aligned_offsets, stand_for
 from placewise.space import MemorySpace, Placement
 
 CONSTANT = "__constant__"
@@ -74,7 +74,7 @@ class CoarseVersion:
         """(constant_bytes,) content of the version's constant memory for the case's inputs."""
         data = np.zeros(self.constant_bytes, np.uint8)
         for member in self.members:
-            held = np.ascontiguousarray(data_of(self.draft, member.use)).reshape(-1).view(np.uint8)
+            held = np.ascontiguousarray(self.draft.data_of(member.use)).reshape(-1).view(np.uint8)
             data[member.offset : member.offset + held.size] = held
         return data
 

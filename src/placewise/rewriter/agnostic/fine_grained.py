@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
+from functools import partial
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
@@ -33,13 +33,12 @@ from placewise.rewriter.tiles import (
     element_text,
     fill_by_element,
     merge,
-    rest_on,
     tile_access,
     tile_names,
 )
 from placewise.rewriter.ways.binding import assembled, texels
 from placewise.rewriter.ways.intrinsic import place_intrinsic
-from placewise.rewriter.ways.kernel_buffer import DECLARATION, declare_start, flat_access, tile_of
+from placewise.rewriter.ways.kernel_buffer import DECLARATION, flat_access, placed_tile, tile_of
 from placewise.space import MemorySpace, Way
 
 _LOADABLE = re.compile(
@@ -83,6 +82,16 @@ class FineGrained:
     """Dimensions of the block and arguments, with the values for which the tiles are right."""
     arguments: tuple[Argument, ...]
     """Its arguments for the case's inputs, including texture objects."""
+
+    @property
+    def uses_constants(self) -> bool:
+        """Whether an array may be in constant memory."""
+        return any(a.space(Way.HOST_BUFFER) is not None for a in self.arrays)
+
+    @property
+    def uses_offsets(self) -> bool:
+        """Whether an array may be in a buffer that several share."""
+        return self.uses_constants or any(a.tile_bytes for a in self.arrays)
 
 
 def fine_grained(
@@ -183,13 +192,13 @@ def _place(
         tile_text = None
         if placed is not None:
             inside = tile_access(placed, split) if split else flat_access(placed, place, offsets)
-            tile_text = _if_shared(inside, one.is_tiled(names))
+            tile_text = partial(_if_shared, one.is_tiled(names), inside)
         draft.replace_access(place, _access(one, place, helper, offsets, tile_text))
     return placed
 
 
-def _if_shared(tile: Callable[[Render], str], condition: str) -> Callable[[Render], str]:
-    return lambda render: f"{condition} ? {tile(render)}"
+def _if_shared(condition: str, tile: Callable[[Render], str], render: Render) -> str:
+    return f"{condition} ? {tile(render)}"
 
 
 def _access(
@@ -277,17 +286,12 @@ def _tile(draft: Draft, one: ChosenArray, names: AgnosticNames, shared: TileName
     begins."""
     use = one.use
     tile = tile_of(use)
-    rest_on(draft, tile)
     name, element = draft.unique(f"{use.name}_tile"), element_text(draft, use)
     offset = f"{names.offset_of}[{names.array(use.name)}]"
     draft.entry.append(
         f"{element} *{name} = reinterpret_cast<{element} *>({names.tiles} + {offset});"
     )
-    row0 = declare_start(draft, f"{use.name}_row", tile.row0_text) if tile.rows > 1 else None
-    first = f"{use.name}_column" if tile.rows > 1 else f"{use.name}_begin"
-    column0 = declare_start(draft, first, tile.column0_text)
-    threads = prod(draft.case.launch.block)
-    return PlacedTile(use, tile, name, row0, column0, threads, shared)
+    return placed_tile(draft, use, tile, name, shared)
 
 
 def _move_tiles(draft: Draft, placed: list[tuple[PlacedTile, str]]) -> None:
@@ -315,12 +319,11 @@ def _arguments(draft: Draft, arrays: tuple[ChosenArray, ...]) -> tuple[Argument,
     for one in arrays:
         if one.texture is not None:
             found = texel(one.use.parameter.element_type)
-            argument = next(a for a in draft.case.inputs.arrays if a.name == one.use.name)
-            lanes = found[1] if found else 1
-            textures[one.use.name] = TextureArgument(one.texture, texels(argument, one.use, lanes))
+            data = texels(draft.data_of(one.use), one.use, found[1] if found else 1)
+            textures[one.use.name] = TextureArgument(one.texture, data)
     passed: list[Argument] = []
-    for argument_ in draft.case.inputs.arguments:
-        passed.append(argument_)
-        if argument_.name in textures:
-            passed.append(textures[argument_.name])
+    for argument in draft.case.inputs.arguments:
+        passed.append(argument)
+        if argument.name in textures:
+            passed.append(textures[argument.name])
     return tuple(passed)

@@ -3,9 +3,8 @@ host, and the cases that prove each version and each setting of the fine-grained
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -15,16 +14,15 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Argument
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
+from placewise.rewriter.agnostic.buffers import Buffers, buffers_of, constant_room
 from placewise.rewriter.agnostic.coarse import CoarseVersion, coarse_version
-from placewise.rewriter.agnostic.constants import Layout, constant_room, setting_layout
 from placewise.rewriter.agnostic.fine_grained import FineGrained, fine_grained
 from placewise.rewriter.agnostic.host_header import host_header
 from placewise.rewriter.agnostic.kernel_text import unique_functions
 from placewise.rewriter.agnostic.names import AgnosticNames, agnostic_names
 from placewise.rewriter.draft import require_cuda
-from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.ways.host_buffer import data_of
+from placewise.rewriter.text import with_line_ends_of
 from placewise.space import MemorySpace, Placement, Way
 
 
@@ -64,17 +62,9 @@ class AgnosticForm:
         first."""
         return {a.use.name: tuple(s.name for s in a.spaces) for a in self.any.arrays}
 
-    def settings(self) -> Iterator[Placement]:
-        """Every setting of the fine-grained kernel whose arrays fit the constant buffer."""
-        spaces = self.setting_spaces()
-        for chosen in product(*spaces.values()):
-            placement = Placement(tuple(zip(spaces, chosen, strict=True)))
-            if self.layout(placement).constant_bytes <= self.constant_bytes:
-                yield placement
-
-    def layout(self, setting: Placement) -> Layout:
+    def buffers(self, setting: Placement) -> Buffers:
         """Offsets of the arrays in the buffers of the fine-grained kernel under ``setting``."""
-        return setting_layout(self.any, setting, self.case.launch.shared_bytes)
+        return buffers_of(self.any, setting, self.case.launch.shared_bytes)
 
     def version(self, which: CoarseVersion) -> Rewritten:
         """A coarse-grained version with the case's inputs."""
@@ -89,38 +79,27 @@ class AgnosticForm:
 
     def at(self, setting: Placement) -> Rewritten:
         """The fine-grained kernel with the case's inputs and its arrays placed by ``setting``."""
-        layout = self.layout(setting)
-        order = list(self._enumerated())
+        buffers = self.buffers(setting)
+        order = list(dict.fromkeys(s.name for a in self.any.arrays for s in a.spaces))
         memory_of = [order.index(setting[a.use.name]) for a in self.any.arrays]
         constants: list[tuple[str, np.ndarray]] = [
             (self.names.memory_of, np.array(memory_of, np.int32)),
         ]
-        if self.uses_offsets:
-            offsets = [layout.offsets.get(a.use.name, 0) for a in self.any.arrays]
+        if self.any.uses_offsets:
+            offsets = [buffers.offsets.get(a.use.name, 0) for a in self.any.arrays]
             constants.append((self.names.offset_of, np.array(offsets, np.uint32)))
-        if self.constant_bytes and self._any_constant():
+        if self.constant_bytes and self.any.uses_constants:
             data = np.zeros(self.constant_bytes, np.uint8)
             for one in self.any.arrays:
                 space = one.space(Way.HOST_BUFFER)
                 if space is not None and setting[one.use.name] == space.name:
-                    held = np.ascontiguousarray(data_of(self.any.draft, one.use)).reshape(-1)
-                    start = layout.offsets[one.use.name]
+                    held = np.ascontiguousarray(self.any.draft.data_of(one.use)).reshape(-1)
+                    start = buffers.offsets[one.use.name]
                     data[start : start + held.nbytes] = held.view(np.uint8)
             constants.append((self.names.constants, data))
         return self._rewritten(
-            setting, self.any.kernel, self.any.arguments, constants, layout.shared_bytes
+            setting, self.any.kernel, self.any.arguments, constants, buffers.shared_bytes
         )
-
-    @property
-    def uses_offsets(self) -> bool:
-        """Whether an array may be in a buffer that several share."""
-        return any(a.space(Way.HOST_BUFFER) is not None or a.tile_bytes for a in self.any.arrays)
-
-    def _any_constant(self) -> bool:
-        return any(a.space(Way.HOST_BUFFER) is not None for a in self.any.arrays)
-
-    def _enumerated(self) -> dict[str, None]:
-        return dict.fromkeys(s.name for a in self.any.arrays for s in a.spaces)
 
     def _rewritten(
         self, placement: Placement, kernel: str, arguments: tuple[Argument, ...],
@@ -214,7 +193,7 @@ def _constant_total(kernel: FineGrained) -> int:
             if (space := a.space(Way.HOST_BUFFER)) is not None
         )
     )
-    return setting_layout(kernel, everything, 0).constant_bytes
+    return buffers_of(kernel, everything, 0).constant_bytes
 
 
 def _block(
@@ -236,7 +215,7 @@ def _block(
         f"enum {{ {', '.join(names.array(a.use.name) for a in kernel.arrays)} }};",
         f"__constant__ int {names.memory_of}[{len(kernel.arrays)}];  // where each array is",
     ]
-    if any(a.space(Way.HOST_BUFFER) is not None or a.tile_bytes for a in kernel.arrays):
+    if kernel.uses_offsets:
         lines.append(
             f"__constant__ unsigned int {names.offset_of}[{len(kernel.arrays)}];  // and from "
             "which byte of its buffer on"

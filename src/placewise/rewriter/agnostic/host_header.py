@@ -15,10 +15,8 @@ from placewise.kernel.view.elements import texel
 from placewise.rewriter.agnostic.coarse import CoarseVersion
 from placewise.rewriter.agnostic.fine_grained import ChosenArray, FineGrained
 from placewise.rewriter.agnostic.names import AgnosticNames
+from placewise.rewriter.host import SHARED_WITHOUT_OPT_IN
 from placewise.space import Way
-
-_SHARED_WITHOUT_OPT_IN = 48 * 1024
-"""Dynamic shared memory that needs no function attribute (CUDA C++ Programming Guide)."""
 
 
 class Best(Protocol):
@@ -207,7 +205,7 @@ class _Header:
             f"    unsigned int offset_of[{len(arrays)}] = {{}};",
             "    size_t tiles = (shared_bytes + 15) / 16 * 16;",
         ]
-        if any(a.space(Way.HOST_BUFFER) is not None for a in arrays):
+        if self.kernel.uses_constants:
             lines.append(f"    size_t constant = 0, constant_room = {self.constant_bytes};")
         for number, one in enumerate(arrays):
             lines += [f"    memory_of[{number}] = where->{one.use.name};",
@@ -218,7 +216,7 @@ class _Header:
                 lines.append("            break;")
             lines += ["        default: return cudaErrorInvalidValue;", "    }"]
         lines += self._upload(names.memory_of, "memory_of")
-        if any(a.space(Way.HOST_BUFFER) is not None or a.tile_bytes for a in arrays):
+        if self.kernel.uses_offsets:
             lines += self._upload(names.offset_of, "offset_of")
         lines.append("    p->shared_bytes = p->tiled ? tiles : shared_bytes;")
         if any(a.tile_bytes for a in arrays):
@@ -280,7 +278,7 @@ class _Header:
 
     def _opt_in(self, kernel: str, size: str) -> list[str]:
         return [
-            f"    if ({size} > {_SHARED_WITHOUT_OPT_IN}) {{",
+            f"    if ({size} > {SHARED_WITHOUT_OPT_IN}) {{",
             f"        e = cudaFuncSetAttribute((const void *){kernel},",
             f"            cudaFuncAttributeMaxDynamicSharedMemorySize, {size});",
             "        if (e != cudaSuccess) return e;",

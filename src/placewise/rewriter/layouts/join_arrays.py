@@ -86,15 +86,10 @@ def separated(
 ) -> dict[str, NDArray[np.generic]]:
     """Outputs of a run of the joined case, with the fields as separate arrays again."""
     apart = {name: data for name, data in outputs.items() if name != joined.parameter}
-    structs = outputs[joined.parameter].reshape(-1)
-    dtype = _struct_type(joined.case, joined.parameter)
-    typed = structs.view(np.uint8).view(dtype)
+    whole = next(a for a in joined.case.inputs.arrays if a.name == joined.parameter)
+    typed = outputs[joined.parameter].reshape(-1).view(np.uint8).view(whole.data.dtype)
     pairs = zip(joined.arrays, joined.fields, strict=True)
     return apart | {array: np.ascontiguousarray(typed[field]) for array, field in pairs}
-
-
-def _struct_type(case: Case, parameter: str) -> np.dtype[np.generic]:
-    return next(a.data.dtype for a in case.inputs.arrays if a.name == parameter)
 
 
 def _field_text(use: ElementUse, render: Render) -> str:

@@ -15,10 +15,11 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Argument, ArrayArgument
 from placewise.kernel.source import Parameter, SourceView
 from placewise.kernel.struct_uses import StructArrays, StructUse, UseKind
+from placewise.rewriter.body import body_indentation
 from placewise.rewriter.draft import require_cuda
 from placewise.rewriter.layouts.accessors import element_type, layout_declarations
 from placewise.rewriter.layouts.names import LayoutNames, is_struct, layout_names
-from placewise.rewriter.text import EditedText, Render
+from placewise.rewriter.text import EditedText, Render, with_line_ends_of
 from placewise.space.layout import (
     Field,
     Layout,
@@ -48,11 +49,6 @@ class Relaid:
         record = self.arrays.record
         return shape_of(record, record.declared.groups[0]).size_bytes
 
-    @property
-    def host_call(self) -> str:
-        """The arguments in order, as the host passes them now."""
-        return ", ".join(a.name for a in self.case.inputs.arguments)
-
 
 @dataclass(frozen=True, eq=False)
 class KernelArrays:
@@ -80,7 +76,7 @@ def rewrite_together(kernels: Sequence[KernelArrays], layout: Layout) -> tuple[R
     may be there more than once, with other arguments.
 
     Raises UnsupportedError where a kernel does with them what cannot be written for another
-    layout, and CaseError where the layout is none of the struct.
+    layout, and CaseError where the layout does not fit the struct.
     """
     for kernel in kernels:
         _check_kernel(kernel, kernels[0])
@@ -103,9 +99,7 @@ def rewrite_together(kernels: Sequence[KernelArrays], layout: Layout) -> tuple[R
         _edit_parameters(text, kernel.view, used, layout, names, constant=constant)
     lines = layout_declarations(arrays, layout, names, constant=constant)
     text.insert(arrays.above, "\n".join(lines) + "\n\n")
-    finished = text.finish()
-    if "\r\n" in source and "\n" not in source.replace("\r\n", ""):
-        finished = finished.replace("\r\n", "\n").replace("\n", "\r\n")
+    finished = with_line_ends_of(source, text.finish())
     return tuple(_relaid(kernel, finished, layout, names) for kernel in kernels)
 
 
@@ -215,15 +209,8 @@ def _edit_parameters(
         text.replace(parameter.start, parameter.end, ", ".join(made))
         start = ", 0" if arrays.makes_pointers else ""
         entry.append(f"{names.type_name} {parameter.name} = {{{', '.join(given)}{start}}};")
-    indent = _indentation(text.text, view)
+    indent = body_indentation(text.text, view)
     text.insert(view.body_start + 1, "".join(f"\n{indent}{line}" for line in entry))
-
-
-def _indentation(text: bytes, view: SourceView) -> str:
-    for line in text[view.body_start + 1 : view.body_end].decode().split("\n")[1:]:
-        if line.strip():
-            return line[: len(line) - len(line.lstrip())] or "    "
-    return "    "
 
 
 def _new_arguments(

@@ -20,9 +20,8 @@ from placewise.kernel.source import SourceView, Split
 from placewise.kernel.view.tiles.tile import whole_numbers
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.draft import Draft, require_cuda, sum_text
-from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.signature import edit_signature, insert_notes
-from placewise.rewriter.text import Render
+from placewise.rewriter.text import Render, whole_line, with_line_ends_of
 from placewise.space.array_order import check_order, reorder, row_major
 
 _INT = 1 << 31
@@ -37,11 +36,6 @@ class Reordered:
     stored: tuple[StoredMatrix, ...]
     strides: Mapping[str, str]
     """Name of the new argument by array."""
-
-    @property
-    def host_call(self) -> str:
-        """The arguments in order, as the host passes them now."""
-        return ", ".join(a.name for a in self.case.inputs.arguments)
 
 
 def rewrite_matrices(case: Case, view: SourceView, stored: tuple[StoredMatrix, ...]) -> Reordered:
@@ -89,7 +83,7 @@ def _write_matrix(draft: Draft, one: StoredMatrix, stride: str) -> None:
     for place, split in zip(matrix.accesses, matrix.splits, strict=True):
         draft.replace_access(place, _access(one, split, stride))
     for alias in draft.view.array(matrix.name).aliases:
-        draft.text.replace(*_whole_line(draft.text.text, alias.start, alias.end), "")
+        draft.text.replace(*whole_line(draft.text.text, alias.start, alias.end), "")
     parameter = matrix.parameter
     declared = draft.text.text[parameter.start : parameter.end].decode()
     draft.parameters[matrix.name] = f"{declared}, int {stride}"
@@ -97,14 +91,6 @@ def _write_matrix(draft: Draft, one: StoredMatrix, stride: str) -> None:
     draft.notes.append(f"{matrix.name}: {line} by {line}, {stride} elements from one to the next")
     if matrix.bound_to:
         draft.checks.update(_launch_numbers(draft.case, matrix.bound_to))
-
-
-def _whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """The range of a statement; the whole line where nothing else is on it."""
-    first = text.rfind(b"\n", 0, start) + 1
-    last = text.find(b"\n", end)
-    alone = last >= 0 and not text[first:start].strip() and not text[end:last].strip()
-    return (first, last + 1) if alone else (start, end)
 
 
 def _launch_numbers(case: Case, names: tuple[str, ...]) -> dict[str, int]:

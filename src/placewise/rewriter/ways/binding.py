@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.launch import ArrayArgument, TextureArgument
+from placewise.kernel.launch import TextureArgument
 from placewise.kernel.source import AccessPlace, ArrayUse
 from placewise.kernel.view.elements import texel
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
@@ -42,8 +42,7 @@ def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     for place in use.accesses:
         draft.replace_access(place, _fetch(place, function, name, offsets))
     draft.parameters[use.name] = f"{declaration} {name}"
-    argument = next(a for a in draft.case.inputs.arrays if a.name == use.name)
-    draft.arguments[use.name] = TextureArgument(name, texels(argument, use, lanes))
+    draft.arguments[use.name] = TextureArgument(name, texels(draft.data_of(use), use, lanes))
     draft.renamed.append((use.name, name))
     draft.notes.append(f"{use.name}: {space.name} ({intrinsic})")
     draft.edits.append(
@@ -63,13 +62,13 @@ def _fetch(
     return make
 
 
-def texels(argument: ArrayArgument, use: ArrayUse, lanes: int) -> NDArray[np.generic]:
-    """The array's data as numbers of shape (texels,) or (texels, lanes)."""
+def texels(data: NDArray[np.generic], use: ArrayUse, lanes: int) -> NDArray[np.generic]:
+    """The array's ``data`` as numbers of shape (texels,) or (texels, lanes)."""
     channel_bytes = use.parameter.element_bytes // lanes
     kind = "f" if use.parameter.element_type.startswith("float") else "i"
     if use.parameter.element_type.startswith(("u", "unsigned")):
         kind = "u"
-    flat = argument.data.reshape(-1).view(np.uint8).view(f"{kind}{channel_bytes}")
+    flat = data.reshape(-1).view(np.uint8).view(f"{kind}{channel_bytes}")
     return flat if lanes == 1 else flat.reshape(-1, lanes)
 
 

@@ -15,7 +15,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import ArrayArgument
 from placewise.kernel.source import ArrayUse, SourceView
 from placewise.rewriter.draft import Draft
-from placewise.rewriter.rewrite import with_line_ends_of
+from placewise.rewriter.text import with_line_ends_of
 
 
 @dataclass(frozen=True, eq=False)

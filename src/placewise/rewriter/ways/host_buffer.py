@@ -39,7 +39,7 @@ class FilledBuffer:
 
 def use_filled(draft: Draft, use: ArrayUse, space: MemorySpace, known: FilledBuffer) -> None:
     """Replace the array by a buffer of the source that already holds the same array."""
-    held = np.ascontiguousarray(data_of(draft, use)).reshape(-1).view(np.uint8)
+    held = np.ascontiguousarray(draft.data_of(use)).reshape(-1).view(np.uint8)
     data = next((d for name, d in draft.constants if name == known.symbol), None)
     if data is None:
         data = np.zeros(known.symbol_bytes, np.uint8)
@@ -73,7 +73,7 @@ def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     # Wider loads of it must be aligned as they are in global memory.
     aligned = f"__align__({ALIGNMENT}) " if use.reinterpreted else ""
     _declare(draft, f"{declaration} {aligned}{element} {name}[{use.elements}];")
-    draft.constants.append((name, _as_declared(data_of(draft, use), use)))
+    draft.constants.append((name, _as_declared(draft.data_of(use), use)))
     draft.renamed.append((use.name, name))
     draft.filled.append((name, 0, use.name))
     stand_for(draft, use, name)
@@ -110,7 +110,7 @@ def _place_together(
     data = np.zeros(offsets[-1], np.uint8)
     for use, offset in zip(uses, offsets, strict=False):
         element, name = use.parameter.element_type, f"{buffer}.{use.name}"
-        held = data_of(draft, use)
+        held = draft.data_of(use)
         data[offset : offset + held.nbytes] = np.ascontiguousarray(held).reshape(-1).view(np.uint8)
         draft.renamed.append((use.name, name))
         draft.filled.append((buffer, offset, use.name))
@@ -130,7 +130,7 @@ def aligned_offsets(draft: Draft, uses: list[ArrayUse]) -> list[int]:
     """First byte of each array in a shared buffer, and the buffer's size."""
     offsets = [0]
     for use in uses:
-        end = offsets[-1] + data_of(draft, use).nbytes
+        end = offsets[-1] + draft.data_of(use).nbytes
         offsets.append(-(-end // ALIGNMENT) * ALIGNMENT)
     return offsets
 
@@ -138,11 +138,6 @@ def aligned_offsets(draft: Draft, uses: list[ArrayUse]) -> list[int]:
 def _declare(draft: Draft, line: str) -> None:
     # In a namespace the symbol's name would be mangled, but the host looks it up by its plain name.
     draft.declarations.append(f'extern "C" {{ {line} }}' if draft.view.in_namespace else line)
-
-
-def data_of(draft: Draft, use: ArrayUse) -> NDArray[np.generic]:
-    """The array's data in the case."""
-    return next(a for a in draft.case.inputs.arrays if a.name == use.name).data
 
 
 def stand_for(draft: Draft, use: ArrayUse, name: str) -> None:

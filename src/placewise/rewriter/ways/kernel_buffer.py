@@ -23,6 +23,7 @@ from placewise.rewriter.tiles import (
     ALIGNMENT,
     PlacedTile,
     TileNames,
+    check_tile_size,
     clear,
     constant,
     copy_back,
@@ -30,7 +31,6 @@ from placewise.rewriter.tiles import (
     element_text,
     fill_by_element,
     merge,
-    rest_on,
     shape_text,
     summand,
     tile_access,
@@ -105,12 +105,7 @@ def _place(
         )
     else:
         declare(draft, use, tile, space.declaration or DECLARATION, name)
-    rest_on(draft, tile)
-    row0 = declare_start(draft, f"{use.name}_row", tile.row0_text) if tile.rows > 1 else None
-    first = f"{use.name}_column" if tile.rows > 1 else f"{use.name}_begin"
-    column0 = declare_start(draft, first, tile.column0_text)
-    threads = prod(draft.case.launch.block)
-    placed = PlacedTile(use, tile, name, row0, column0, threads, names)
+    placed = placed_tile(draft, use, tile, name, names)
     if tile.splits:
         for alias in use.aliases:
             draft.text.replace(alias.start, alias.end, "")
@@ -133,7 +128,17 @@ def _place(
     return placed
 
 
-def declare_start(draft: Draft, name: str, text: str) -> str | None:
+def placed_tile(draft: Draft, use: ArrayUse, tile: Tile, name: str, names: TileNames) -> PlacedTile:
+    """An array's tile, declared as ``name``. Declares where in the array it begins, and makes the
+    kernel check what its size rests on."""
+    check_tile_size(draft, tile)
+    row0 = _declare_start(draft, f"{use.name}_row", tile.row0_text) if tile.rows > 1 else None
+    first = f"{use.name}_column" if tile.rows > 1 else f"{use.name}_begin"
+    column0 = _declare_start(draft, first, tile.column0_text)
+    return PlacedTile(use, tile, name, row0, column0, prod(draft.case.launch.block), names)
+
+
+def _declare_start(draft: Draft, name: str, text: str) -> str | None:
     """Declare a variable with the tile's first row or column. Returns its name; None where that is
     0."""
     return None if text == "0" else constant(draft, "int", name, text)

@@ -46,8 +46,7 @@ def place_pitched(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
         draft.replace_access(place, _fetch(split, function, name))
     _check(draft, rows)
     draft.parameters[use.name] = f"{declaration} {name}"
-    argument = next(a for a in draft.case.inputs.arrays if a.name == use.name)
-    flat = texels(argument, use, lanes)
+    flat = texels(draft.data_of(use), use, lanes)
     shown = flat.reshape(-1, rows.pitch, *flat.shape[1:])
     draft.arguments[use.name] = TextureArgument(name, shown, "pitch")
     draft.renamed.append((use.name, name))

@@ -39,13 +39,12 @@ def access_window(
 def place_window(draft: Draft, use: ArrayUse, space: MemorySpace, machine: Machine) -> None:
     """Set the launch's window to the array, and write the host code for it. Raises UnsupportedError
     where the launch has a window over another array."""
-    argument = next(a for a in draft.case.inputs.arrays if a.name == use.name)
     if draft.window is not None and draft.window.array != use.name:
         raise UnsupportedError(
             f"a launch has one access policy window, over '{draft.window.array}'",
             where=draft.case.filename,
         )
-    window = access_window(use.name, argument.data.nbytes, space, machine)
+    window = access_window(use.name, draft.data_of(use).nbytes, space, machine)
     draft.window = window
     draft.notes.append(f"{use.name}: {space.name} (access policy window, set by the host)")
     draft.edits.append(

@@ -9,7 +9,7 @@ from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.machine.machine import standard_memory
 from placewise.rewriter.agnostic.fine_grained import FineGrained
-from placewise.rewriter.ways.host_buffer import ALIGNMENT, data_of
+from placewise.rewriter.ways.host_buffer import ALIGNMENT
 from placewise.space import Placement, Way
 
 CONSTANT_BYTES = 64 * 1024
@@ -19,7 +19,7 @@ _WORDS = 8
 
 
 @dataclass(frozen=True)
-class Layout:
+class Buffers:
     """The buffers of the fine-grained kernel under one setting."""
 
     offsets: dict[str, int]
@@ -38,7 +38,7 @@ def constant_room(machine: Machine, view: SourceView, arrays: int) -> int:
     return max(0, min(size or CONSTANT_BYTES, CONSTANT_BYTES) - taken)
 
 
-def setting_layout(kernel: FineGrained, setting: Placement, own_shared_bytes: int) -> Layout:
+def buffers_of(kernel: FineGrained, setting: Placement, own_shared_bytes: int) -> Buffers:
     """Each array's place under ``setting``, in the order of the arrays, at multiples of 16 bytes.
     Tiles begin after the ``own_shared_bytes`` that the kernel itself uses."""
     offsets: dict[str, int] = {}
@@ -50,12 +50,12 @@ def setting_layout(kernel: FineGrained, setting: Placement, own_shared_bytes: in
         host, block = one.space(Way.HOST_BUFFER), one.space(Way.KERNEL_BUFFER)
         if host is not None and spaces.get(name) == host.name:
             offsets[name] = constant
-            constant = _aligned(constant + data_of(kernel.draft, one.use).nbytes)
+            constant = _aligned(constant + kernel.draft.data_of(one.use).nbytes)
         elif block is not None and spaces.get(name) == block.name:
             offsets[name] = shared
             shared += one.tile_bytes
             tiled = True
-    return Layout(offsets, constant, shared if tiled else own_shared_bytes)
+    return Buffers(offsets, constant, shared if tiled else own_shared_bytes)
 
 
 def _aligned(number: int) -> int:
