@@ -51,7 +51,8 @@ def resident_by(machine: Machine, memory: str, taken_bytes: int) -> int | None:
 
 
 def rows_obstacle(use: ArrayUse, machine: Machine) -> str | None:
-    """Why the array's rows are none of a texture of two dimensions on the machine, or None."""
+    """Why the array's rows cannot be those of a texture of two dimensions on the machine, or
+    None."""
     if use.rows is None:
         return None
     width, height = use.rows.pitch, use.elements // use.rows.pitch

@@ -46,7 +46,8 @@ def check_kernel_buffers(draft: Draft, machine: Machine, spaces: list[MemorySpac
 
 
 def check_rows(draft: Draft, space: MemorySpace, machine: Machine, use: ArrayUse) -> None:
-    """Raise UnsupportedError where the array's rows are none of a texture of two dimensions."""
+    """Raise UnsupportedError where the array's rows cannot be those of a texture of two
+    dimensions."""
     obstacle = rows_obstacle(use, machine)
     if obstacle is not None:
         raise UnsupportedError(

@@ -13,13 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from placewise.kernel.source import ArrayUse
-from placewise.kernel.view.elements import dtype_of
+from placewise.kernel.view.elements import vector_parts
 from placewise.kernel.view.tree.template import template_parameters
 from placewise.rewriter.draft import Draft
 from placewise.space import LOAD_FUNCTIONS
 
-_VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)([24])$")
-_BASES = {"longlong": "long long"}
 _HALVES = {"__half": 1, "__nv_bfloat16": 1, "__half2": 2, "__nv_bfloat162": 2}
 """Types that are loaded as this many 16-bit integers."""
 
@@ -58,7 +56,7 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
     order with stores, by a function of its own. Where a program is also compiled for GPUs without
     the hint, or for other types of a template, the load there is a plain one.
     """
-    fixed = not use.written and not _is_shared(draft, use)
+    fixed = not use.written and not _shares_memory(draft, use)
     wanted = function if fixed else f"{function}_in_order"
     name = draft.load_functions.get(wanted)
     if name is None:
@@ -90,7 +88,7 @@ def _has_type_of_template(draft: Draft, use: ArrayUse) -> bool:
     return any(t.is_type and re.search(rf"\b{re.escape(t.name)}\b", declared) for t in found)
 
 
-def _is_shared(draft: Draft, use: ArrayUse) -> bool:
+def _shares_memory(draft: Draft, use: ArrayUse) -> bool:
     """Whether another argument of the case lies in the array's memory."""
     arrays = draft.case.inputs.arrays
     own = next((a.data for a in arrays if a.name == use.name), None)
@@ -119,9 +117,7 @@ def _body(function: str, type_: str, pointer: str, value: str, *, is_fixed: bool
         words = f"unsigned short bits[] = {{{', '.join(names)}}};"
         return [*lines, f"    {words}", f"    return *reinterpret_cast<{type_} *>(bits);"]
     if lanes > 1:
-        made = _BASES.get(_vector(type_)[1], _vector(type_)[1])
-        made = f"unsigned {made}" if _vector(type_)[0] else made
-        made = "signed char" if made == "char" else made
+        made = _number_in(type_)
         cast = "" if made == register.type else f"({made})"
         return [*lines, f"    return make_{type_}({', '.join(cast + name for name in names)});"]
     return [*lines, f"    return {'' if type_ == register.type else f'({type_})'}{value};"]
@@ -131,17 +127,15 @@ def _parts(type_: str) -> tuple[str, int]:
     """NumPy dtype of an element's numbers, and how many the element has."""
     if type_ in _HALVES:
         return "uint16", _HALVES[type_]
-    dtype = dtype_of(type_)
-    if dtype is not None:
-        return dtype, 1
-    unsigned, base, lanes = _vector(type_)
-    base = _BASES.get(base, base)
-    known = dtype_of(f"unsigned {base}" if unsigned else base)
-    assert known is not None, f"no load function for {type_}: refused before"
-    return known, int(lanes)
+    parts = vector_parts(type_)
+    assert parts is not None, f"no load function for {type_}: refused before"
+    return parts
 
 
-def _vector(type_: str) -> tuple[str, str, str]:
-    found = _VECTOR.match(type_)
-    assert found is not None, f"no load function for {type_}: refused before"
-    return found[1], found[2], found[3]
+def _number_in(vector: str) -> str:
+    """Type of the numbers of a vector, as C++ has it."""
+    kind = vector[:-1]
+    base = kind.removeprefix("u").replace("longlong", "long long")
+    if kind.startswith("u"):
+        return f"unsigned {base}"
+    return "signed char" if base == "char" else base
