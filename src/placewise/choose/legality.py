@@ -18,6 +18,7 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine.machine import Machine, standard_memory
 from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.reuse.counters import direct_space
 from placewise.space import MemorySpace, Placement, Way
 
 
@@ -242,18 +243,10 @@ def legal_spaces(
     present = Placement(
         tuple((a.name, _present(uses[a.name], machine, a.name in read_only_loads)) for a in arrays)
     )
-
     bare = Legality(
-        machine,
-        launch,
-        (),
-        present,
-        now,
-        registers,
-        view.constant_bytes,
-        in_use,
+        machine, launch, (), present, now, registers, view.constant_bytes, in_use,
         allow_lower_occupancy,
-    )
+    )  # fmt: skip
     choices = []
     tied = _tied(inputs)
     for argument in arrays:
@@ -270,19 +263,7 @@ def legal_spaces(
                     reason = "the compiler loads it read-only already (const … __restrict__)"
                 reason = reason or (bare.over({memory: taken}) if memory else None)
             choices.append(Choice(argument.name, space.name, reason, memory, taken))
-    return Legality(
-        machine,
-        launch,
-        tuple(choices),
-        present,
-        now,
-        registers,
-        view.constant_bytes,
-        in_use,
-        allow_lower_occupancy,
-        tuple(tied),
-        inputs=inputs,
-    )
+    return replace(bare, choices=tuple(choices), tied=tuple(tied), inputs=inputs)
 
 
 def _tied(inputs: Inputs) -> dict[str, str]:
@@ -311,7 +292,7 @@ def in_words(amount: float) -> str:
 def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
     """Space that the compiled kernel has the array in; the space of plain loads where the machine
     does not have that way of access."""
-    direct = next(s.name for s in machine.spaces if s.way.is_plain)
+    direct = direct_space(machine).name
     through = [s for s in machine.spaces if s.way.facts.by_load_function]
     plain = next((s.name for s in through if s.hint is None), direct)
     if read_only:

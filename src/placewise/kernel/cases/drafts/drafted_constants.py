@@ -31,8 +31,8 @@ class DraftedConstant:
 
 
 def drafted_constants(numbers: HostNumbers, start: int, body: str) -> Iterator[DraftedConstant]:
-    """Those that a kernel seems to read whose declaration begins at the offset ``start`` and whose
-    body, and what stands behind it, is ``body``."""
+    """The variables in constant memory that a kernel seems to read. Its declaration begins at the
+    offset ``start``; ``body`` is its body and what stands behind it."""
     text = numbers.host.text
     for match in _DECLARATION.finditer(text):
         extents = [numbers.number(e, match.start()) for e in _EXTENT.findall(match["extents"])]

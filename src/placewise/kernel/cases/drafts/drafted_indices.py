@@ -17,7 +17,7 @@ def are_starts(body: str, array: str) -> bool:
 
 
 def indexed_by(body: str, array: str, arrays: Collection[str]) -> tuple[str, ...]:
-    """Those of ``arrays`` that elements of ``array`` are indices of, in the kernel of ``body``."""
+    """The arrays, of ``arrays``, that the kernel in ``body`` indexes by elements of ``array``."""
     found = re.findall(rf"\b(\w+)\s*\[\s*{array}\s*\[", body)
     for name in dict.fromkeys(re.findall(rf"\b(\w+)\s*=\s*{array}{_SUBSCRIPT}\s*;", body)):
         found += re.findall(rf"\b(\w+)\s*\[\s*{name[0]}\s*\]", body)

@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placewise.kernel.cases.drafts.drafted_types import DTYPES, VECTOR
-from placewise.kernel.cases.drafts.host_text import HostText
+from placewise.kernel.cases.drafts.host_text import LONGEST, HostText
 
-_LONGEST = 200
-"""Characters of an expression; bounds the depth of parentheses, too."""
 _LARGEST = 1 << 62
 SMS = 108
 """What a program that asks for a device's number of SMs is told: that of an A100."""
@@ -92,7 +90,7 @@ class HostNumbers:
         }
         tree = self._formula(parsed(expression), at, named, 0)
         text = None if tree is None else ast.unparse(tree)
-        return text if text is not None and len(text) <= _LONGEST else None
+        return text if text is not None and len(text) <= LONGEST else None
 
     def _value(self, tree: ast.expr | None, at: int, depth: int) -> float | None:
         match tree:
@@ -231,7 +229,8 @@ def parsed(expression: str) -> ast.expr | None:
         # Without arguments, a program usually takes the branch that is a plain number.
         branches = [chosen["otherwise"].strip(), chosen["given"].strip()]
         text = next((branch for branch in branches if branch.isdigit()), branches[0])
-    if len(text) > _LONGEST or "~" in text:
+    # The length bounds the depth of parentheses, too.
+    if len(text) > LONGEST or "~" in text:
         return None
     text = _WHOLE_CAST.sub("+", _FLOAT_CAST.sub("~", _SIZE_OF.sub(_size_of, text)))
     text = _UNKNOWN_CAST.sub("+", text)

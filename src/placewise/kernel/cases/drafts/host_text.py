@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-_LONGEST = 200
-"""Characters of an expression."""
+LONGEST = 200
+"""Most characters of an expression."""
 _MOST_DEFINITIONS = 100
 """Definitions of one name that are looked at."""
 _DEFINITION = re.compile(r"(?<![\w.>])(\w+)\s*=(?!=)[ \t]*|#[ \t]*define[ \t]+(\w+)[ \t]+")
@@ -38,7 +38,7 @@ class Loop:
     first: str
     """The expression that it starts from."""
     end: str
-    """That which it stays below; empty where it does not count up."""
+    """The expression that it stays below; empty where it does not count up."""
     takes_end: bool
     """Whether it takes the end, too."""
     at: int
@@ -161,7 +161,8 @@ def _places(pattern: re.Pattern[str], text: str) -> dict[str, list[tuple[int, in
 
 
 def _nearest(places: list[tuple[int, int]], at: int) -> list[tuple[int, int]]:
-    """Those of ``places`` that start before ``at``, the last one first, then the others."""
+    """``places`` in the order in which they are tried: those that start before ``at``, the last one
+    first, then the others."""
     before = [place for place in places if place[0] < at]
     return [*before[::-1], *places[len(before) :]][:_MOST_DEFINITIONS]
 
@@ -175,9 +176,9 @@ def up_to_end(text: str, start: int, *, in_line: bool = False) -> str:
     """What stands from ``start`` to the comma, semicolon or bracket that ends it, or to the end of
     the line where it stands ``in_line``; empty where none is near."""
     if in_line:
-        return text[start : start + _LONGEST].partition("\n")[0].strip()
+        return text[start : start + LONGEST].partition("\n")[0].strip()
     depth = 0
-    for at in range(start, min(len(text), start + _LONGEST)):
+    for at in range(start, min(len(text), start + LONGEST)):
         character = text[at]
         if character in "([{":
             depth += 1
