@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from placewise.kernel.cases.case import Case, CompileOptions, Language
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import ArrayArgument, ScalarArgument, TextureArgument
+from placewise.kernel.launch import ArrayArgument, Launch, ScalarArgument, TextureArgument
 from placewise.rewriter import Rewritten
 from placewise.rewriter.layouts import Relaid
 from placewise.runtime.devices.pieces import Piece, piece_document, piece_from_document, pieces_of
@@ -52,6 +52,10 @@ class Form:
     """(argument, value): integer arguments that sizes in its source depend on, with their
     values."""
 
+    def launch_like(self, original: Launch) -> Launch:
+        """Its launch in place of ``original``, a launch of the original kernel."""
+        return Launch(original.grid, original.block, self.shared_bytes)
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """Parameters that are pieces."""
@@ -90,17 +94,7 @@ def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form
         for n, a in enumerate(original.inputs.arguments)
         if bind_numbers and isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
     )
-    return Form(
-        language=case.language,
-        source=case.source,
-        filename=case.filename,
-        kernel=case.kernel,
-        options=case.options,
-        shared_bytes=case.launch.shared_bytes,
-        parameters=tuple(parameters),
-        constants=tuple(constants),
-        bound=bound,
-    )
+    return _form(case, parameters, constants, bound)
 
 
 def form_of_layout(relaid: Relaid, original: Case) -> Form:
@@ -120,6 +114,13 @@ def form_of_layout(relaid: Relaid, original: Case) -> Form:
         parameters.append(found)
     if case.inputs.constants:
         raise DoubtError("the kernel has constants")
+    return _form(case, parameters)
+
+
+def _form(
+    case: Case, parameters: Sequence[int | Texels | Piece],
+    constants: Sequence[tuple[str, int, int]] = (), bound: tuple[tuple[int, int], ...] = (),
+) -> Form:  # fmt: skip
     return Form(
         language=case.language,
         source=case.source,
@@ -128,8 +129,8 @@ def form_of_layout(relaid: Relaid, original: Case) -> Form:
         options=case.options,
         shared_bytes=case.launch.shared_bytes,
         parameters=tuple(parameters),
-        constants=(),
-        bound=(),
+        constants=tuple(constants),
+        bound=bound,
     )
 
 

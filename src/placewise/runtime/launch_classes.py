@@ -17,6 +17,7 @@ class LaunchClass:
     held."""
 
     what: str
+    """The class in words."""
     choice: Choice = field(default_factory=lambda: keep_original("being chosen"))
     ready: Ready | None = None
     from_disk: bool = False

@@ -162,7 +162,7 @@ class DevicePlace:
                 _Array(int(scope.upload(v)), v.shape, v.dtype) if isinstance(v, np.ndarray) else v
                 for v in before
             ]
-            self._queued(ready, _of_form(call.launch, ready.form), copies, call.stream, scope)()
+            self._queued(ready, ready.form.launch_like(call.launch), copies, call.stream, scope)()
             self.device.call("cuStreamSynchronize", call.stream)
             found = tuple(
                 (n, self._download(v)) for n, v in enumerate(copies) if isinstance(v, _Array)
@@ -178,7 +178,7 @@ class DevicePlace:
         stream = call.stream
         self._enter(stream, recorded=True)
         values = _values(call, ready.original)
-        queue = self._queued(ready, _of_form(call.launch, ready.form), values, stream, None)
+        queue = self._queued(ready, ready.form.launch_like(call.launch), values, stream, None)
 
         def launch() -> None:
             self._enter(stream, recorded=True)
@@ -338,10 +338,6 @@ def device_where(ordinal: int, machine: Machine | None, driver: Any = None) -> W
     minor = device.attribute("COMPUTE_CAPABILITY_MINOR")
     machine = machine or machine_for(device.name, (major, minor))
     return Where(DevicePlace(device), machine, device.target.arch)
-
-
-def _of_form(launch: Launch, form: Form) -> Launch:
-    return Launch(launch.grid, launch.block, form.shared_bytes)
 
 
 def _values(call: Call, kernel: Kernel) -> list[_Array | np.generic]:

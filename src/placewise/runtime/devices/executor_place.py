@@ -53,12 +53,12 @@ class ExecutorPlace:
         """Run the form on copies of ``before``. Returns (argument, content afterwards) of every
         array."""
         copies = [copied(v) if isinstance(v, np.ndarray) else v for v in before]
-        _launch(ready.kernel, _of_form(call.launch, ready.form), copies, ready.form)
+        _launch(ready.kernel, ready.form.launch_like(call.launch), copies, ready.form)
         return tuple((n, c) for n, c in enumerate(copies) if isinstance(c, np.ndarray))
 
     def launcher(self, ready: Ready, call: Call) -> Callable[[], None]:
         """A function that launches a form in place of the original."""
-        launch = _of_form(call.launch, ready.form)
+        launch = ready.form.launch_like(call.launch)
         return partial(self._run, ready.kernel, launch, call, ready.form, ready.original)
 
     def _run(
@@ -87,10 +87,6 @@ class ExecutorPlace:
                     where="arguments",
                 )
         _launch(kernel, launch, values, form)
-
-
-def _of_form(launch: Launch, form: Form) -> Launch:
-    return Launch(launch.grid, launch.block, form.shared_bytes)
 
 
 def _where(array: NDArray[np.generic]) -> tuple[object, ...]:

@@ -4,13 +4,14 @@ what rules out tuning."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from placewise.errors import PlacewiseError
 from placewise.executor.translate import parsed
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.passing import NumbaArray, NumbaScalar
-from placewise.kernel.ptx import Module
+from placewise.kernel.ptx import Instruction, Module
 from placewise.runtime.launches.doubt import DoubtError
 from placewise.runtime.launches.slices import Slices
 
@@ -62,10 +63,7 @@ def check_read_only_loads(made: Kernel, arrays: frozenset[int]) -> None:
     if slices.calls:
         raise DoubtError("it calls functions, so its loads cannot be proven to be read-only")
     written = set[str]()
-    for write in slices.writes():
-        if {"shared", "local"} & set(write.parts):
-            continue
-        found = slices.arrays_at(write)
+    for write, found in _stores(slices):
         if not found:
             raise DoubtError(f"it writes through an unknown address (PTX line {write.line})")
         written |= found
@@ -84,13 +82,19 @@ def written_parameters(made: Kernel, arrays: frozenset[int]) -> frozenset[int]:
     if slices.calls:
         return arrays
     found = set[str]()
+    for _, reached in _stores(slices):
+        if not reached:
+            return arrays
+        found |= reached
+    return frozenset(owners[name] for name in found)
+
+
+def _stores(slices: Slices) -> Iterator[tuple[Instruction, frozenset[str]]]:
+    """Writes to memory that other kernels see, each with the parameters of the arrays that its
+    address comes from; none of these where the address cannot be traced back."""
     for write in slices.writes():
         if not {"shared", "local"} & set(write.parts):
-            reached = slices.arrays_at(write)
-            if not reached:
-                return arrays
-            found |= reached
-    return frozenset(owners[name] for name in found)
+            yield write, slices.arrays_at(write)
 
 
 def _check(module: Module) -> None:

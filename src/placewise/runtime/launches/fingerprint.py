@@ -11,8 +11,9 @@ import numpy as np
 def fingerprint(
     grid: Any, block: Any, shared_bytes: Any, stream: int, arguments: Sequence[Any]
 ) -> Hashable | None:
-    """The same value for launches with the same shape on the same stream, whose arrays have the
-    same places in a GPU's memory, shapes and types, and whose numbers have the same types and bits.
+    """A value that is equal for launches with the same shape on the same stream, whose arrays have
+    the same places in a GPU's memory, shapes and types, and whose numbers have the same types and
+    bits.
 
     None where an argument is an array in the host's memory, or nothing that is known here. An
     array's place says enough: whatever object holds it, the launch does the same.
