@@ -198,28 +198,32 @@ def advise(
             *conflicting(present.timed),
         ),
         races=benign_races(prepared, present.timed, progress) if finalists else (),
-        notes=tuple(
-            dict.fromkeys(
-                (
-                    *prepared.notes,
-                    *members_in_words(prepared.case),
-                    *time_notes(present, options, machine),
-                    *(
-                        compiler_note(prepared.case, prepared.kernel)
-                        if present.rerun is not None
-                        else ()
-                    ),
-                    *range_note(candidates),
-                    *atomics_note(candidates, now),
-                    *hint_notes(options, present, machine),
-                    *bound_note(best),
-                    *carve_out_note(best),
-                    *by_hand_note(prepared, candidates),
-                )
-            )
-        ),
+        notes=_notes(prepared, present, options, best, candidates),
         seconds=time.perf_counter() - start,
     )
+
+
+def _notes(
+    prepared: Prepared, present: Option, options: list[Option], best: Option | None,
+    candidates: tuple[Candidate, ...],
+) -> tuple[str, ...]:  # fmt: skip
+    """What the advice rests on and leaves out, each note once. ``candidates`` are the placements
+    that the search ranked."""
+    case, machine = prepared.case, prepared.machine
+    now = next(c for c in candidates if c.present)
+    notes = (
+        *prepared.notes,
+        *members_in_words(case),
+        *time_notes(present, options, machine),
+        *(compiler_note(case, prepared.kernel) if present.rerun is not None else ()),
+        *range_note(candidates),
+        *atomics_note(candidates, now),
+        *hint_notes(options, present, machine),
+        *bound_note(best),
+        *carve_out_note(best),
+        *by_hand_note(prepared, candidates),
+    )
+    return tuple(dict.fromkeys(notes))
 
 
 def _time_of_present(prepared: Prepared) -> Timed:

@@ -148,20 +148,28 @@ def prepare(
     progress("counting transactions and reuse", 0, 0)
     profile = profiler.profile(execution if given is None else None)
     legality = _legality(read, machine, execution, profile)
-    notes += constant_notes(kernel, case.inputs)
     looked = profiler.looked if isinstance(profiler, ActiveProfiler) else None
-    if looked is not None:
-        notes = (*notes, looked_in_words(looked, profile))
-    elif profiling is Profiling.AFFINE:
-        notes = (*notes, patterns_in_words(profile))
-    elif given is not None:
-        notes = (*notes, given_in_words(given, profile))
-    elif profiling is Profiling.ACTIVE:
-        notes = (*notes, "profiled in full: blocks wait for each other, so a few cannot run alone")
+    notes += constant_notes(kernel, case.inputs)
+    notes += _profile_notes(profile, profiling, looked, given)
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes, looked=looked, ran=ran,
     )  # fmt: skip
+
+
+def _profile_notes(
+    profile: Profile, profiling: Profiling, looked: Looked | None, given: GivenAccesses | None
+) -> tuple[str, ...]:
+    """What a profile that is not of all traced blocks rests on, in a sentence."""
+    if looked is not None:
+        return (looked_in_words(looked, profile),)
+    if profiling is Profiling.AFFINE:
+        return (patterns_in_words(profile),)
+    if given is not None:
+        return (given_in_words(given, profile),)
+    if profiling is Profiling.ACTIVE:
+        return ("profiled in full: blocks wait for each other, so a few cannot run alone",)
+    return ()
 
 
 def _legality(read: ReadCase, machine: Machine, execution: Execution, profile: Profile) -> Legality:

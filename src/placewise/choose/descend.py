@@ -128,6 +128,7 @@ def _rest(costs: Costs, weights: Weights, order: NDArray[np.int64]) -> NDArray[n
     return rest
 
 
+# One parameter for each array that the search keeps, so that this function allocates none.
 @njit(nogil=True)
 def _bound(
     costs: Costs, weights: Weights, order: NDArray[np.int64], choice: NDArray[np.int64],

@@ -20,9 +20,6 @@ from placewise.errors import UnsupportedError
 from placewise.progress import Progress
 from placewise.space import Placement
 
-NOTHING: Mapping[Placement, TimedForm] = MappingProxyType({})
-"""No form is known."""
-
 
 # One parameter for each thing that callers choose.
 def prove(
@@ -32,7 +29,7 @@ def prove(
     present: Option,
     progress: Progress,
     *,
-    known: Mapping[Placement, TimedForm] = NOTHING,
+    known: Mapping[Placement, TimedForm] = MappingProxyType({}),
     beside: Sequence[Placement] = (),
     slower: bool = False,
 ) -> list[TimedForm]:

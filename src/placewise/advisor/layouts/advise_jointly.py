@@ -34,6 +34,7 @@ LAYOUTS = 2
 ``advise``."""
 
 
+# Public and keyword-only: one parameter for each option.
 def advise_jointly(
     case: CaseLike,
     machine: MachineLike,

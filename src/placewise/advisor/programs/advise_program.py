@@ -4,9 +4,10 @@ with several launches."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from placewise.advisor.advice import Verification
+from placewise.advisor.advice import Advice, Verification
 from placewise.advisor.advise import FINALISTS, advise
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.finalists import DEMAND, UNCHANGED, Demand
@@ -59,25 +60,11 @@ def advise_program(
             "only programs of kernels in CUDA C++ can be advised on", where=program.filename
         )
     steps = run_chain(program, machine, nvrtc, instruction_limit, progress)
-    advised = []
-    for step in steps:
-
-        def tell(what: str, done: int, total: int, step: Step = step) -> None:
-            progress(f"launch {step.title}: {what}", done, total)
-
-        advice = advise(
-            step.case, machine, finalists=finalists, demand=demand, undo=False, members=False,
-            nvrtc=nvrtc, instruction_limit=instruction_limit, workers=workers, progress=tell,
-        )  # fmt: skip
-        timed = advice.present.timed
-        if timed is None or timed.ms is None:
-            why = "no forms are timed (finalists is 0)" if timed is None else timed.why_not
-            raise UnsupportedError(
-                f"kernels are weighed by their predicted times: {why}",
-                where=f"launch {step.title} on {machine.name}",
-                hint="advise on each kernel's own case",
-            )
-        advised.append(AdvisedStep(step, advice))
+    ask = partial(
+        advise, finalists=finalists, demand=demand, undo=False, members=False, nvrtc=nvrtc,
+        instruction_limit=instruction_limit, workers=workers,
+    )  # fmt: skip
+    advised = [_advised(step, machine, ask, progress) for step in steps]
     progress("searching placements of all kernels together", 0, 0)
     found = combinations_of(advised, program.rounds, machine)
     best, written, proof, notes = _first_proven(
@@ -95,6 +82,27 @@ def advise_program(
         notes=(*_notes(advised, program.rounds), *notes, *_carve_outs(written)),
         seconds=time.perf_counter() - start,
     )
+
+
+def _advised(
+    step: Step, machine: Machine, ask: Callable[..., Advice], progress: Progress
+) -> AdvisedStep:
+    """Advice on one launch alone; ``ask`` is :func:`advise` with the options that all launches
+    share. Raises UnsupportedError where the kernel has no predicted time."""
+
+    def tell(what: str, done: int, total: int) -> None:
+        progress(f"launch {step.title}: {what}", done, total)
+
+    advice = ask(step.case, machine, progress=tell)
+    timed = advice.present.timed
+    if timed is None or timed.ms is None:
+        why = "no forms are timed (finalists is 0)" if timed is None else timed.why_not
+        raise UnsupportedError(
+            f"kernels are weighed by their predicted times: {why}",
+            where=f"launch {step.title} on {machine.name}",
+            hint="advise on each kernel's own case",
+        )
+    return AdvisedStep(step, advice)
 
 
 def _first_proven(
