@@ -119,7 +119,7 @@ class SerialCondition:
                 where=self.where,
                 hint="write key(1) != key(2) && group(1) == group(2), or the scope warp",
             )
-        row, lane = np.nonzero(_active(np.ascontiguousarray(mask, np.uint32)))
+        row, lane = np.nonzero(active_lanes(np.ascontiguousarray(mask, np.uint32)))
         at = np.asarray(addresses, np.int64)[row, lane]
         of = np.asarray(access, np.int64)[row]
         words = max(1, element_bytes // WORD_BYTES) if self._speaks_of_words else 1
@@ -197,7 +197,7 @@ def keyed_transactions(
         if banks is not None:
             worst: NDArray[np.int64] = count_transactions.worst_bank(addresses, mask, key, banks)
             return worst
-    active = _active(mask)
+    active = active_lanes(mask)
     values: Values = {
         **constants,
         **_lane_values(np.where(active, addresses, 0), element_bytes, "1"),
@@ -231,7 +231,7 @@ def pairwise_transactions(
     bits = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
     for start in range(0, len(addresses), _PAIRWISE_ROWS):
         rows = slice(start, start + _PAIRWISE_ROWS)
-        active = _active(mask[rows])
+        active = active_lanes(mask[rows])
         part = np.where(active, addresses[rows], 0)
         order = np.argsort(part, axis=1, kind="stable")
         part, active = (np.take_along_axis(a, order, axis=1) for a in (part, active))
@@ -260,7 +260,7 @@ def _passes(
     if not by_words or words <= 1:
         yield left, addresses, mask
         return
-    active = _active(mask)
+    active = active_lanes(mask)
     for distance in _PAIRS:
         first = _LANES[_LANES & distance == 0]
         one, other = addresses[left][:, first], addresses[left][:, first + distance]
@@ -291,8 +291,8 @@ def _by_words(
         )
 
 
-def _active(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """(n, 32): which lanes are active."""
+def active_lanes(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """(n, 32) whether each lane is active, by the bits of ``mask`` (n,)."""
     bits: NDArray[np.uint32] = (mask[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1)
     return bits.astype(np.bool_)
 

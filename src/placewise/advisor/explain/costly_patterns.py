@@ -13,6 +13,7 @@ from placewise.advisor.forms.timing import Timed
 from placewise.kernel.cases.case import Language
 from placewise.machine import Memory
 from placewise.memory import Profile
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.memory.reuse.profile import LineTraffic
 
 NOTICED = 4.0
@@ -20,7 +21,6 @@ NOTICED = 4.0
 would need side by side."""
 _LEAST_SHARE = 0.05
 """Least share of the path model's cost that an array must have for its pattern to be named."""
-_WARP = 32
 
 
 def scattered(
@@ -84,10 +84,10 @@ def conflicting(present: Timed | None) -> tuple[str, ...]:
 
 def _side_by_side(memory: Memory, line: LineTraffic) -> float:
     """Transactions of one request of ``line`` if its lanes accessed consecutive elements."""
-    active = min(_WARP, max(1, math.ceil(line.lanes_per_request)))
+    active = min(WARP_SIZE, max(1, math.ceil(line.lanes_per_request)))
     lane_bytes = line.site.lane_bytes
     taken = memory.condition.transactions(
-        np.arange(_WARP, dtype=np.int64)[None, :] * lane_bytes,
+        np.arange(WARP_SIZE, dtype=np.int64)[None, :] * lane_bytes,
         np.array([(1 << active) - 1], np.uint32),
         element_bytes=lane_bytes,
         block_bytes=memory.block_bytes,

@@ -13,6 +13,7 @@ from placewise.errors import PlacewiseError
 from placewise.executor.slice_interpreter import WORK, slice_launch
 from placewise.executor.slice_interpreter.trace_chunk import chunk_of
 from placewise.executor.trace import Site, TraceChunk, lane_offsets
+from placewise.machine.condition import active_lanes
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.ncu_metrics import SourceLine
 
@@ -101,7 +102,7 @@ def reuse_of(run: SimulatedLaunch, report: CounterReport) -> list[Reuse]:
     is_load = np.array(
         [site.kind == "load" and site.space in ("global", "generic") for site in seen.sites]
     )
-    lanes = _Lanes(lane_offsets(chunk), _active(chunk.mask))
+    lanes = _Lanes(lane_offsets(chunk), active_lanes(chunk.mask))
     found = []
     for index, name in enumerate(seen.device.arrays):
         rows = np.flatnonzero((chunk.array == index) & is_load[chunk.site])
@@ -116,11 +117,6 @@ class _Lanes:
     """(accesses, 32) bytes from the array's start."""
     active: NDArray[np.bool_]
     """(accesses, 32)."""
-
-
-def _active(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    bits: NDArray[np.uint32] = np.asarray(mask)[:, None] >> np.arange(32, dtype=np.uint32)
-    return (bits & np.uint32(1)).astype(np.bool_)
 
 
 def _reuse(

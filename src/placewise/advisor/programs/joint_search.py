@@ -15,6 +15,7 @@ from placewise.machine import Machine
 from placewise.machine.machine import standard_memory
 from placewise.model import SAME, Ratio
 from placewise.model.uncertainty import ratio_of_sums
+from placewise.rewriter.ways.host_buffer import ALIGNMENT
 from placewise.space import Placement, Way
 
 MOST_COMBINED = 50_000
@@ -23,8 +24,6 @@ fastest form for each set of arrays in memory that the host fills, since only co
 make the kernels' choices depend on each other."""
 KEPT = 50
 """Number of combinations that are kept, the fastest."""
-ALIGNMENT = 16
-"""Arrays in constant memory begin at a multiple of this many bytes."""
 
 
 @dataclass(frozen=True, eq=False)

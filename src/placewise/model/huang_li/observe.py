@@ -14,6 +14,7 @@ from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.binary.sass.classes import group
 from placewise.kernel.binary.sass.control import control
 from placewise.machine.machine import Machine
+from placewise.memory.reuse.counters import direct_space
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import SiteTraffic, constant_caches
 from placewise.memory.simulate.requests.bursts import first_of_bursts
@@ -269,7 +270,7 @@ class Latencies:
 
 def latencies(machine: Machine) -> Latencies:
     """Latencies of ``machine`` in cycles; 0 for shared or constant memory that it does not have."""
-    direct = next(s for s in machine.spaces if s.way.is_plain)
+    direct = direct_space(machine)
     levels = machine.levels(direct.name)
     caches = [m for m in levels[:-1] if m.readable]
     die = [m for m in caches if m.scope == "die"]
