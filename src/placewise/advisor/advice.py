@@ -169,6 +169,7 @@ class Option(ShortRepr):
 
     @property
     def proven(self) -> bool:
+        """Whether the written form was run and computes the same bits."""
         return self.verification is not None and self.verification.identical
 
 
@@ -194,10 +195,14 @@ class RunFacts:
     occupancy: Occupancy
     warp_instructions: int
     thread_instructions: int
+    """Instructions of the whole launch, each counted once per thread that executes it."""
     traced_accesses: int
+    """Accesses of warps that were traced."""
     traced_blocks: int
     blocks: int
+    """Blocks of the launch."""
     seconds: float
+    """Seconds that the run took on the executor."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,6 +236,7 @@ class Advice(ShownInNotebooks):
     them would gain. Such a copy is never part of a recommendation."""
     notes: tuple[str, ...]
     seconds: float
+    """Seconds that the advice took."""
 
     def _in_short(self) -> str:
         return f"{self.case.called} on {self.machine.name}: {self.verdict}"

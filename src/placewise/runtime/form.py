@@ -43,8 +43,8 @@ class Form:
     shared_bytes: int
     """Dynamic shared memory of its launches."""
     parameters: tuple[int | Texels | Piece, ...]
-    """Its parameters in order: numbers of the original's arguments, textures over such arguments,
-    or pieces of them in another layout."""
+    """The kernel's parameters in order: numbers of the original's arguments, textures over such
+    arguments, or pieces of them in another layout."""
     constants: tuple[tuple[str, int, int], ...]
     """(``__constant__`` symbol, byte in it, array of the original that is copied there before each
     launch)."""
@@ -53,7 +53,7 @@ class Form:
     values."""
 
     def launch_like(self, original: Launch) -> Launch:
-        """Its launch in place of ``original``, a launch of the original kernel."""
+        """The launch of this form in place of ``original``, a launch of the original kernel."""
         return Launch(original.grid, original.block, self.shared_bytes)
 
     @property

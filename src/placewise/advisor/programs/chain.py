@@ -31,7 +31,7 @@ class Step:
     """From 1, in the order of the launches."""
     launch: ProgramLaunch
     case: Case
-    """Its arguments are named after the kernel's parameters."""
+    """The launch as a case, its arguments named after the kernel's parameters."""
     arrays: Mapping[str, str]
     """Name of the program's array, by the kernel's parameter that receives it."""
     written: frozenset[str]

@@ -37,6 +37,7 @@ class ProgramAdvice(ShortRepr):
     verdict: str
     notes: tuple[str, ...]
     seconds: float
+    """Seconds that the advice took."""
 
     @property
     def present_ns(self) -> float:

@@ -47,7 +47,7 @@ class RetypedPointer:
 
     start: int
     end: int
-    """Its type, up to its name."""
+    """End of the pointer's type, where its name begins."""
     is_constant: bool
 
 

@@ -42,7 +42,7 @@ class CoarseVersion:
     number: int
     """From 1."""
     kernel: str
-    """Its name in the source."""
+    """Name of the kernel in the source."""
     placement: Placement
     machines: tuple[str, ...]
     """Machines that it is the best form for."""

@@ -81,7 +81,7 @@ class FineGrained:
     checks: tuple[tuple[str, int], ...]
     """Dimensions of the block and arguments, with the values for which the tiles are right."""
     arguments: tuple[Argument, ...]
-    """Its arguments for the case's inputs, including texture objects."""
+    """The kernel's arguments for the case's inputs, including texture objects."""
 
     @property
     def uses_constants(self) -> bool:

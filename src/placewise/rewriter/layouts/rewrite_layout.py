@@ -55,7 +55,7 @@ class KernelArrays:
     """A kernel with its arrays of one struct type."""
 
     case: Case
-    """Its arguments have their parameters' names."""
+    """A launch of the kernel, its arguments named after the parameters."""
     view: SourceView
     arrays: StructArrays
 

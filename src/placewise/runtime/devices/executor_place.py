@@ -27,7 +27,7 @@ class ExecutorPlace:
     launch runs on memory of its own."""
 
     checks_types = True
-    """It takes an array's bytes, whatever its type."""
+    """The executor takes an array's bytes, whatever its type."""
     undoes_failures = True
     """A launch that fails leaves the arrays as they were."""
 

@@ -21,7 +21,7 @@ class Call:
     stream: int = 0
     """CUDA handle of the stream; not used on the executor."""
     fingerprint: Hashable | None = None
-    """The same for all launches that do the same
+    """A value that is equal for all launches that do the same
     (:func:`placewise.runtime.launches.fingerprint.fingerprint`); None where that is not known."""
 
     @property

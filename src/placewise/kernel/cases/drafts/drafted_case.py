@@ -88,7 +88,7 @@ class DraftedArgument:
     indexed: tuple[str, ...] = ()
     """Arrays that its elements seem to be indices of."""
     below: int = 0
-    """Its random whole numbers are below this one; 0: below a usual one."""
+    """Random whole numbers of the array are below this one; 0: below a usual one."""
     is_random: bool = False
     """An array that is not const starts from random numbers, too."""
     given: float | None = None

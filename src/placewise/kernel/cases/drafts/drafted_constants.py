@@ -24,7 +24,7 @@ class DraftedConstant:
     """A variable in constant memory that the source does not initialise."""
 
     kind: str
-    """Its type, without extents."""
+    """Type of the variable, without extents."""
     name: str
     elements: int
     """Elements of an array; 0 where it is none."""

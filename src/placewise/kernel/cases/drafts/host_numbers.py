@@ -25,7 +25,7 @@ SMS = 108
 _DEEPEST = 8
 """Definitions that are followed one after the other for a number."""
 _DEEPEST_FORMULA = 4
-"""Those that are followed for a formula."""
+"""Definitions that are followed one after the other for a formula."""
 _WHOLE = (
     r"(?:const\s+)?(?:unsigned|signed|int|long|short|size_t|u?int(?:32|64)_t|uint)"
     r"(?:\s+(?:int|long))*"

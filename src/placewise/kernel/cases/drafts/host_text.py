@@ -42,7 +42,7 @@ class Loop:
     takes_end: bool
     """Whether it takes the end, too."""
     at: int
-    """Its offset."""
+    """Offset of the header in the text."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Pitch:
 
     poly: Poly
     monomial: Monomial
-    """Its factors beside the number; empty for a number alone."""
+    """The factors beside the number; empty for a number alone."""
     number: int
     """The number, 1 for a product alone."""
 

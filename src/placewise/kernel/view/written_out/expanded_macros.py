@@ -53,7 +53,7 @@ def _hiding(kernel: ParsedKernel, arrays: set[int]) -> list[MacroUse]:
         for made in _made_of(node):
             # What ends behind a macro's arguments is made by its text.
             found |= {u.start: u for u in around if u.start >= made.start or made.end >= u.end}
-            # So is what begins before the end of what stands in front of it.
+            # What begins before the end of what stands in front of it is made by its text, too.
             parts = made.children if made.kind == "BINARY_OPERATOR" else []
             overlap = len(parts) == 2 and parts[0].end > parts[1].start
             found |= {u.start: u for u in kernel.macros if overlap and u.start == parts[1].start}
