@@ -39,6 +39,7 @@ class Choice:
 
     @property
     def legal(self) -> bool:
+        """Whether nothing rules the choice out."""
         return self.reason is None
 
 
@@ -78,6 +79,7 @@ class Legality:
 
     @property
     def arrays(self) -> tuple[str, ...]:
+        """Arrays in the order of the kernel's parameters."""
         return self.present.arrays
 
     @property

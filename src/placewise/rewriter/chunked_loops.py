@@ -229,6 +229,7 @@ def _chunked(
     draft: Draft, loop: ChunkLoop, iterations: int, placed: list[PlacedTile], starts: list[str],
     flag: str | None,
 ) -> Callable[[Render], str]:  # fmt: skip
+    """The loop over chunks that fills a chunk's tiles before it computes with them."""
     indent = _indentation(draft, loop.start)
     span = iterations * loop.stride
     first, at = loop.first_name, draft.unique(f"{loop.variable}_at")

@@ -66,6 +66,7 @@ class Draft:
 
     @classmethod
     def start(cls, case: Case, view: SourceView) -> Draft:
+        """An empty draft of a case, whose arguments are named after its parameters."""
         names = set(re.findall(r"[A-Za-z_]\w*", case.source))
         return cls(
             case, view, EditedText(case.source.encode()), names,

@@ -212,6 +212,7 @@ def fill(placed: PlacedTile) -> list[str]:
 
 
 def _by_vectors(placed: PlacedTile) -> list[str]:
+    """The loop that fills a tile 16 bytes at a time."""
     tile, names, vector = placed.tile, placed.names, placed.vector
     across = tile.width // vector
     kind = _VECTORS[placed.use.parameter.element_type]

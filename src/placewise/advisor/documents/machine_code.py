@@ -60,6 +60,7 @@ def machine_code_document(report: CodeReport) -> dict[str, Any]:
 
 
 def most_live(report: CodeReport) -> int | None:
+    """Most general registers that hold values at the same time; None where that is not known."""
     live = report.code.live
     # At a call, nvdisasm counts all registers that the callee may use, not those that hold values.
     calls = {i.offset for i in report.code.instructions if i.parts[0] == "CALL"}
@@ -78,6 +79,7 @@ def groups_of(report: CodeReport) -> Iterator[tuple[str, int, int | None]]:
 
 
 def executions(report: CodeReport, i: Instruction) -> int | None:
+    """How many warps executed an instruction; None where the machine code was not run."""
     if report.run is None:
         return None
     found = report.run.counts.get(i.offset)

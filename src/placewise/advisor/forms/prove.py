@@ -89,6 +89,7 @@ def _proven(
     known: TimedForm | None,
     slower: bool,
 ) -> Option:
+    """The option with its form, timed and, if it may gain, run and compared."""
     if isinstance(form, UnsupportedError):
         # One placement that cannot be written out must not cost the user the advice on all others.
         found = Verification(False, f"cannot be written: {form.message}", ())

@@ -88,6 +88,7 @@ def write_form(prepared: Prepared, placement: Placement) -> Form:
 
 
 def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
+    """The form as PTX whose loads are those of the new spaces. Raises UnsupportedError."""
     machine = prepared.machine
     moves = {array: machine.space(space) for array, space in placement}
     all_traced = prepared.traced_blocks == prepared.case.launch.blocks

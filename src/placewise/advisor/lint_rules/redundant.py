@@ -127,6 +127,7 @@ def _reuse(
     sites: tuple[Site, ...],
     sector: int,
 ) -> Reuse:
+    """The reuse of array ``name`` in its loads, the ``rows`` of ``chunk``."""
     active, offsets = lanes.active[rows], lanes.offsets[rows]
     access, lane = np.nonzero(active)
     sectors = offsets[access, lane] // sector

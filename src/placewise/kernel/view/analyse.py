@@ -225,6 +225,7 @@ def _array_use(
     kernel: ParsedKernel, uses: Uses, parameter: Parameter, inputs: Inputs, values: Values,
     launch: Launch,
 ) -> ArrayUse:  # fmt: skip
+    """How the kernel uses one array, and where it can be placed."""
     places = tuple(a.place for a in uses.accesses)
     declared = element_type(uses.variables[0].declaration)
     loads = [p for p in places if p.kind == "load"]
@@ -284,6 +285,7 @@ def _obstacles(
     kernel: ParsedKernel, parameter: Parameter, uses: Uses, places: tuple[AccessPlace, ...],
     elements: int,
 ) -> dict[Way, str]:  # fmt: skip
+    """Why an array cannot be reached in some ways, by the way of access."""
     obstacles = dict(uses.obstacles)
 
     def obstruct(ways: tuple[Way, ...], reason: str) -> None:

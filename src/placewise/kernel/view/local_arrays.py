@@ -95,6 +95,7 @@ def _declared(kernel: ParsedKernel) -> list[Node]:
 
 
 def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
+    """The array with what to edit; raises RefusedError where it cannot move."""
     if kernel.errors:
         raise RefusedError("the parser does not understand all of the file", declared)
     statement, text = declared.parent, kernel.text

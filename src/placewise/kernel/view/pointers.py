@@ -189,6 +189,7 @@ class _Follower:
         return True
 
     def alias(self, declaration: Node, reach: _Reach) -> None:
+        """Follow a local variable that a pointer is stored in where it is declared."""
         other = declaration.type_kind != "POINTER" or element_type(declaration) != reach.element
         if other or "volatile" in declaration.type:
             return self.obstruct(f"becomes '{declaration.type}'", declaration)

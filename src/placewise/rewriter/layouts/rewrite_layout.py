@@ -235,6 +235,7 @@ def _new_arguments(
 def _group_arguments(
     argument: ArrayArgument, record: Record, layout: Layout, names: LayoutNames, where: str
 ) -> list[Argument]:
+    """The arguments, one for each group of the layout, that hold an array of structs."""
     size = shape_of(record, record.declared.groups[0]).size_bytes
     flat = argument.data.reshape(-1).view(np.uint8)
     if flat.size % size:

@@ -94,6 +94,7 @@ def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) ->
 def _place(
     draft: Draft, use: ArrayUse, space: MemorySpace, names: TileNames, *, dynamic: bool
 ) -> PlacedTile:
+    """Give an array a tile, static or in the dynamic buffer, and redirect its accesses to it."""
     tile = tile_of(use)
     name = draft.unique(f"{use.name}_tile")
     if dynamic:

@@ -98,6 +98,7 @@ def _stores(slices: Slices) -> Iterator[tuple[Instruction, frozenset[str]]]:
 
 
 def _check(module: Module) -> None:
+    """Raise DoubtError where a kernel's results may depend on more than its arguments."""
     unknown = sorted(module.declared - _HARMLESS - set(module.functions))
     if unknown:
         raise DoubtError(f"it calls {', '.join(unknown)}, which may change more than its arrays")

@@ -140,6 +140,7 @@ class Slices:
 
 
 def _registers(operand: Operand) -> Iterator[str]:
+    """Names of the registers in an operand."""
     match operand:
         case Register(name=name):
             yield name

@@ -217,6 +217,7 @@ def drafted_kernels(source: str) -> tuple[DraftedKernel, ...]:
 
 
 def _kernel(host: HostText, match: re.Match[str], body: str, types: DraftedTypes) -> DraftedKernel:
+    """The kernel whose declaration ``match`` is; ``body`` is the text up to the next one."""
     text, name = host.text, match["name"]
     axes = [(index, 1 + "xyz".index(axis)) for index, axis in _AXIS.findall(body)]
     of_block = max((axis for index, axis in axes if index == "threadIdx"), default=1)
@@ -354,6 +355,7 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
 
 
 def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
+    """Lines of the case file for one argument; ``elements`` is its usual length as a formula."""
     if argument.shape:
         elements = argument.shape
     elif argument.times > 1:

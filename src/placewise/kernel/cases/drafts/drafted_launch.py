@@ -202,6 +202,7 @@ def _launch(
     block: tuple[int, ...],
     problem: tuple[int, ...],
 ) -> DraftedLaunch:
+    """The launch with sizes of at most ``numbers.most`` (None: any)."""
     usual = problem[0] if numbers.most is None else min(problem[0], numbers.most)
     numbers = replace(numbers, read=usual)
     told = {name: value_of(numbers, launch, number) for name, number in sizes.items()}

@@ -93,6 +93,7 @@ class HostNumbers:
         return text if text is not None and len(text) <= LONGEST else None
 
     def _value(self, tree: ast.expr | None, at: int, depth: int) -> float | None:
+        """Value of a parsed expression that stands at the offset ``at``; None: not known."""
         match tree:
             case ast.Constant(value=int() | float() as number):
                 return number
@@ -134,6 +135,7 @@ class HostNumbers:
         return self._found[name, at]
 
     def _defined(self, name: str, at: int, depth: int) -> float | None:
+        """Value of a name by the loop over it, or by its definition; None: not known."""
         if depth >= _DEEPEST:
             return None
         loop = self.host.loop(name, at)
@@ -156,6 +158,7 @@ class HostNumbers:
     def _formula(
         self, tree: ast.expr | None, at: int, sizes: Mapping[str, str], depth: int
     ) -> ast.expr | None:
+        """A parsed expression as a formula; ``sizes`` are names by the text that they stand for."""
         if tree is not None and ast.unparse(tree) in sizes:
             return ast.Name(sizes[ast.unparse(tree)])
         match tree:

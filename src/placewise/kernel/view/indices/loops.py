@@ -167,6 +167,7 @@ class Stepping:
 def _stepping(
     values: Values, variable: int, parts: ForParts, first: Poly, key: str
 ) -> Stepping | None:
+    """How a loop's step moves ``variable``; None where that is not followed."""
     if parts.step is None:
         return None
     direction = _direction(values, variable, parts.step, first)

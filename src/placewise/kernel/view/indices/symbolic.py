@@ -70,15 +70,18 @@ class Poly:
 
     @classmethod
     def of(cls, terms: dict[Monomial, int]) -> Poly:
+        """The sum of ``terms``, coefficients by monomial."""
         kept = [(m, c) for m, c in terms.items() if c]
         return cls(tuple(sorted(kept, key=lambda t: tuple(a.key for a in t[0]))))
 
     @classmethod
     def constant(cls, value: int) -> Poly:
+        """A number."""
         return cls.of({(): value})
 
     @classmethod
     def atom(cls, atom: Atom) -> Poly:
+        """One atom alone."""
         return cls.of({(atom,): 1})
 
     def __add__(self, other: Poly) -> Poly:
@@ -103,10 +106,12 @@ class Poly:
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
+        """All atoms of the monomials, each once."""
         return tuple({a.key: a for m, _ in self.terms for a in m}.values())
 
     @property
     def uniform(self) -> bool:
+        """Whether all threads of a block have the same value."""
         return all(a.uniform for a in self.atoms)
 
     @property

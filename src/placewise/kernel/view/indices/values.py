@@ -175,6 +175,7 @@ class Values:
             return True
 
     def combine(self, node: Node, operator: str, left: Poly, right: Poly) -> Poly:
+        """Value of two values under a binary operator; ``node`` is where it stands."""
         if operator == "+":
             return left + right
         if operator == "-":
@@ -262,6 +263,7 @@ class Values:
         )
 
     def _call(self, node: Node, given: Mapping[int, Poly] | None) -> Poly:
+        """Value of a call of a known function, or of one of the file that only returns a value."""
         arguments = node.children[1:]
         name = node.name
         if name in ("min", "max", "umin", "umax") and len(arguments) == 2:
@@ -288,6 +290,7 @@ class Values:
 
     # One branch for each kind of variable that CUDA C++ has.
     def _variable(self, node: Node) -> Poly:
+        """Value of a variable or parameter where ``node`` names it."""
         identity = node.target
         if node.name == "warpSize" and identity not in self.locals:
             return Poly.constant(_WARP_SIZE)

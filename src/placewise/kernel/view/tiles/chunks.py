@@ -336,6 +336,7 @@ def _loop(
     loop: CountedLoop, tiles: tuple[ChunkTile, ...], under: int | None, around: tuple[str, ...],
     text: bytes,
 ) -> ChunkLoop | None:  # fmt: skip
+    """What the rewriter needs of a loop; None where its parts are not seen in the text."""
     node, count = loop.node, loop.count
     parts = count.parts
     start, condition, step = parts.start, parts.condition, parts.step

@@ -46,6 +46,8 @@ def counted_loops(kernel: ParsedKernel, values: Values) -> dict[Node, CountedLoo
 
 
 def _counted(node: Node, values: Values, taken: set[str]) -> CountedLoop | None:
+    """The loop ``node`` with bounds that a block shares; None where it has none. ``taken`` are the
+    source's identifiers, to which the name of its first value is added."""
     count = count_of(values, node)
     if count is None or not _is_plain(count):
         return None

@@ -127,6 +127,7 @@ def _smallest(
     values: Values, accesses: Sequence[Access],
     elements: int, element_bytes: int, launch: Launch, *, written: bool, merge: str,
 ) -> TileResult:  # fmt: skip
+    """The smallest tile, with bounds as ``values`` have them, or why there is none."""
     whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
     try:
         indices = [index_of(values, a) for a in accesses]
@@ -229,6 +230,7 @@ def tiles_of(
 
 
 def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: int) -> Tile:
+    """The tile of one dimension: from the least index to the greatest."""
     bounder = values.bounder
     bounder.assumed.clear()
     parts = [(i.poly, i.facts) for i in indices]
@@ -261,6 +263,7 @@ def _pitched(
     launch: Launch,
     elements: int,
 ) -> Tile | None:
+    """The tile of rows that lie ``pitch`` apart; None where the text shows no rows and columns."""
     splits = [split_index(values, i.access, pitch) for i in indices]
     parts = [s for s in splits if s is not None]
     if len(parts) < len(splits):

@@ -40,6 +40,7 @@ class Axis:
 
     @property
     def extent(self) -> Extent:
+        """The conditions as texts of C++, upper ends excluded."""
         ends = tuple((u + Poly.constant(1)).text for u in self.uppers)
         return Extent(tuple(p.text for p in self.lowers), ends)
 

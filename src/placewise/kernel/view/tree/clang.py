@@ -222,6 +222,7 @@ def _known_std(std: str) -> str:
 
 
 def _definition(declarations: list[Any], case: Case) -> Any:
+    """The cursor of the definition of the case's kernel; raises UnsupportedError."""
     name = base_name(case.kernel)
     elsewhere = None
     for cursor in declarations:
@@ -305,6 +306,7 @@ class _Reader:
         """Numbers to give for the lines of the file; empty for their own."""
 
     def kernel(self, cursor: Any) -> ParsedKernel:
+        """The kernel's definition, from its cursor."""
         function = self.node(cursor, None)
         body = next(c for c in function.children if c.kind == "COMPOUND_STMT")
         others = [d for d in self.declarations if d != cursor]
@@ -339,6 +341,7 @@ class _Reader:
         )
 
     def node(self, cursor: Any, parent: Node | None, depth: int = 0) -> Node:
+        """A cursor and all below it as nodes; raises UnsupportedError where they nest too deep."""
         if depth > DEEPEST:
             raise UnsupportedError(
                 f"an expression or statement is nested more than {DEEPEST} levels deep",

@@ -66,6 +66,7 @@ def named_instances(text: bytes, kernel: str, start: int, end: int) -> tuple[Nam
 def _prototype(
     kernel: Any, other: Any, filename: str, offset: Callable[[Any], int]
 ) -> Prototype | None:
+    """A declaration as a prototype of ``kernel``; None where it is none."""
     if not other.kind.name.startswith("FUNCTION") or other.spelling != kernel.spelling:
         return None
     file = other.location.file

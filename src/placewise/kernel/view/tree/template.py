@@ -27,6 +27,7 @@ class Substitution:
 
     @classmethod
     def none(cls, text: bytes) -> Substitution:
+        """A text in which nothing is replaced."""
         return cls(text, None, 0, 0)
 
     def original(self, offset: int) -> int:
