@@ -54,8 +54,7 @@ def hinted(
         question = _Question(profile, legality, machine, space)
         arrays = [a for a in question.arrays() if legality.present[a] != space.name]
         if arrays:
-            placed = ((a, space.name if a in arrays else s) for a, s in legality.present)
-            found.append(Placement(tuple(placed)))
+            found.append(legality.present.with_moves(dict.fromkeys(arrays, space.name)))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from placewise.advisor.advice import ArrayFacts, Option
@@ -95,7 +95,7 @@ def operands(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine) 
         if array in often
         for space in legality.spaces(array)
         if space != present and space in constant
-        if legality.fits(placement := _with(legality.present, {array: space})) is None
+        if legality.fits(placement := legality.present.with_moves({array: space})) is None
     ]
 
 
@@ -111,7 +111,7 @@ def read_only(facts: Iterable[ArrayFacts], legality: Legality, machine: Machine)
         able = [a for a in often if legality.present[a] != space and space in legality.spaces(a)]
         moved = [[array] for array in able[:MOST_READ]]
         moved += [able] if len(able) > MOST_READ else []
-        found += [_with(legality.present, dict.fromkeys(arrays, space)) for arrays in moved]
+        found += [legality.present.with_moves(dict.fromkeys(arrays, space)) for arrays in moved]
     return [p for p in found if legality.fits(p) is None]
 
 
@@ -139,7 +139,7 @@ def hot_tiles(facts: Iterable[ArrayFacts], legality: Legality) -> list[Placement
         for array in (f.array for f in facts if f.share >= HOT)
         for space in shared
         if array in present and present[array] != space and space in legality.spaces(array)
-        if legality.fits(placement := _with(legality.present, {array: space})) is None
+        if legality.fits(placement := legality.present.with_moves({array: space})) is None
     ]
 
 
@@ -149,7 +149,7 @@ def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
     merged = [use.name for use in view.arrays if use.tile is not None and use.tile.merge]
     shared = [s.name for s in legality.machine.spaces if s.way.facts.per_block]
     return [
-        _with(legality.present, {array: space})
+        legality.present.with_moves({array: space})
         for array in merged
         for space in shared
         if array in legality.arrays and space in legality.spaces(array)
@@ -172,19 +172,14 @@ def joined(
             array, _, space = moves[0]
             best[array] = min(best.get(array, (1.0, "")), (option.ratio, space))
     spaces = {array: space for array, (_, space) in best.items()}
-    found = [_with(legality.present, spaces)] if len(best) > 1 else []
+    found = [legality.present.with_moves(spaces)] if len(best) > 1 else []
     if chunked:
         tiled = min(chunked, key=lambda f: f.ratio).placement
         kept = {array for array, _, _ in tiled.moved(legality.present)}
         others = {a: s for a, s in spaces.items() if a not in kept}
         if others:
-            found.append(_with(tiled, others))
+            found.append(tiled.with_moves(others))
     return [p for p in found if legality.fits(p) is None]
-
-
-def _with(placement: Placement, moves: dict[str, str]) -> Placement:
-    spaces = tuple((array, moves.get(array, space)) for array, space in placement)
-    return replace(placement, spaces=spaces)
 
 
 def frequent_misses(option: Option, machine: Machine) -> tuple[str, float] | None:

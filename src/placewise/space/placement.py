@@ -46,6 +46,10 @@ class Placement:
         """``(array, from, to)`` for every array whose space differs from ``present``."""
         return tuple((a, present[a], s) for a, s in self.spaces if present[a] != s)
 
+    def with_moves(self, moves: Mapping[str, str]) -> Placement:
+        """The placement with the arrays that ``moves`` names in the spaces that it gives them."""
+        return replace(self, spaces=tuple((a, moves.get(a, s)) for a, s in self.spaces))
+
     def moved_part(self, present: Placement) -> Placement:
         """The placement of the arrays alone whose space differs from ``present``."""
         moves = self.moved(present)

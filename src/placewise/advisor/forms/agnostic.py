@@ -221,8 +221,7 @@ def _legal(prepared: Prepared, moves: Mapping[str, str], chunk: int | None) -> P
                 where=f"--place {array}={space}",
             )
     placement = Placement.of(moves, chunk)
-    whole = Placement(tuple((a, moves.get(a, now)) for a, now in legality.present))
-    unfit = None if chunk else legality.fits(whole)
+    unfit = None if chunk else legality.fits(legality.present.with_moves(moves))
     if unfit is not None:
         raise CaseError(f"the arrays do not fit together: {unfit}", where="--place")
     return placement

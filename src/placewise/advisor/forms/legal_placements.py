@@ -21,13 +21,9 @@ def legal_placements(legality: Legality) -> Iterator[Placement]:
             yield placement
     for hint in (s.name for s in legality.machine.spaces if s.is_cache_hint):
         can = [a for a, now in legality.present if hint in legality.spaces(a) and hint != now]
-        for moved in ([a] for a in can):
-            yield _with(legality.present, moved, hint)
-        together = _with(legality.present, can, hint)
+        for array in can:
+            yield legality.present.with_moves({array: hint})
+        together = legality.present.with_moves(dict.fromkeys(can, hint))
         if len(can) > 1 and legality.fits(together) is None:
             yield together
     yield from legality.chunked
-
-
-def _with(present: Placement, moved: list[str], space: str) -> Placement:
-    return Placement(tuple((a, space if a in moved else now) for a, now in present))

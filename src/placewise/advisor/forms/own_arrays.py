@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from placewise.advisor.forms.local_forms import LOCAL
 from placewise.advisor.forms.own_forms import global_space, shared_space
-from placewise.advisor.forms.undone_forms import own_arrays
+from placewise.advisor.forms.undone_forms import declared_spaces
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
@@ -65,7 +65,7 @@ def own_spaces(
     case: Case, view: SourceView, machine: Machine, names: Collection[str]
 ) -> dict[str, str]:
     """Space by name of the arrays among ``names`` that the source declares itself."""
-    own = own_arrays(view, machine)
+    own = declared_spaces(view, machine)
     others = set(names) - set(own) - {use.name for use in view.arrays}
     return own | dict.fromkeys(_local_names(case, others), LOCAL)
 

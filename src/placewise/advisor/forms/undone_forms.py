@@ -25,7 +25,7 @@ from placewise.rewriter.undone import undo
 _STEP = "trying its own arrays in global memory"
 
 
-def own_arrays(view: SourceView, machine: Machine) -> dict[str, str]:
+def declared_spaces(view: SourceView, machine: Machine) -> dict[str, str]:
     """Space, as the machine calls it, of each array that the source itself has put into constant or
     shared memory."""
     constant = next((s.name for s in machine.spaces if s.way.facts.host_filled), "constant")
@@ -47,7 +47,7 @@ def with_undone(
     machine = prepared.machine
     if prepared.case.language is not Language.CUDA or present.rerun is None:
         return present, []
-    own = list(own_arrays(prepared.view, machine).items())[:MOST]
+    own = list(declared_spaces(prepared.view, machine).items())[:MOST]
 
     def write(array: tuple[str, str]) -> Rewritten:
         return undo(prepared.case, prepared.view, array[0], global_space(machine))

@@ -191,7 +191,7 @@ def _legal(legality: Legality, moves: Mapping[str, str]) -> Placement:
         reason = legality.reason(array, space)
         if reason is not None:
             raise CaseError(f"{array} cannot be in {space} memory: {reason}", where=where)
-    placement = Placement(tuple((a, moves.get(a, now)) for a, now in legality.present))
+    placement = legality.present.with_moves(moves)
     why = legality.fits(placement)
     if why is not None:
         raise CaseError(f"the arrays do not fit together: {why}", where="--place")

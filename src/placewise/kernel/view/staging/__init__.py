@@ -1,1 +1,1 @@
-"""Shared tiles of a source that are copies of a piece of an array."""
+"""Arrays that a kernel's source declares itself: how it fills and uses them."""

@@ -1,4 +1,4 @@
-"""Where a kernel fills a shared tile and where it reads it."""
+"""Where a kernel fills, reads and updates an array that its source declares itself."""
 
 from __future__ import annotations
 
