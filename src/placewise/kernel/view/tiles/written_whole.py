@@ -53,7 +53,9 @@ def is_written_whole(
             return False
         if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
             return False
-    return not any(n.kind in _REPEATING and n not in values.given for n in index.access.node.above())
+    return not any(
+        n.kind in _REPEATING and n not in values.given for n in index.access.node.above()
+    )
 
 
 def _is_stored_whole(access: Node) -> bool:

@@ -1,0 +1,64 @@
+"""What advice gains on kernels that give each thread a row: their loads and stores go down columns.
+
+``python -m benchmarks.row_kernels [--machine NAME …]``. Some minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks.own_arrays.__main__ import MACHINES, figure
+from benchmarks.results import report
+from placewise import make_case
+from placewise.kernel.cases.case import Case
+
+SOURCE = Path(__file__).with_name("kernels.cu")
+ROWS, COLUMNS = 1 << 14, 256
+HEADS, QUERIES, WIDTH = 32, 256, 32
+
+
+def cases() -> Sequence[Case]:
+    """16,384 rows of 256 numbers; 32 heads of 256 queries of 32 numbers."""
+    rng = np.random.default_rng(11)
+    shape, sizes = (ROWS, COLUMNS), [np.int32(ROWS), np.int32(COLUMNS)]
+
+    def numbers(*of: int) -> object:
+        return rng.normal(size=of).astype(np.float32)
+
+    out, data = np.zeros(shape, np.float32), numbers(*shape)
+    affine = [numbers(COLUMNS), numbers(COLUMNS)]
+    bytes_ = [np.zeros(shape, np.int8), np.zeros(ROWS, np.float32)]
+    heads = (HEADS, QUERIES, WIDTH)
+    keys = [numbers(*heads), numbers(*heads), numbers(*heads), np.zeros(heads, np.float32)]
+    return (
+        make_case("layer_norm", SOURCE, [out, data, *affine, *sizes], block=128, problem=ROWS),
+        make_case("softmax", SOURCE, [out, data, *sizes], block=128, problem=ROWS),
+        make_case("quantize", SOURCE, [*bytes_, data, *sizes], block=128, problem=ROWS),
+        make_case(
+            f"attention<{WIDTH}>", SOURCE, [*keys, np.int32(QUERIES), np.float32(WIDTH**-0.5)],
+            block=64, grid=(QUERIES // 64, HEADS),
+        ),
+    )  # fmt: skip
+
+
+def main(
+    machine: Annotated[list[str] | None, typer.Option(help="A GPU; by default three.")] = None,
+) -> None:
+    """Ask for advice, print what it gains, write results/row_kernels.json."""
+    found = []
+    for name in machine or MACHINES:
+        for case in cases():
+            found.append(figure(case, name))
+            print(found[-1], file=sys.stderr, flush=True)
+    if not report("row_kernels", found):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,71 @@
+// A thread for each row, as a first version has it.
+__global__ void layer_norm(
+    float *out, const float *in, const float *weight, const float *bias, int rows, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows) return;
+    const float *x = in + i * n;
+    float mean = 0.0f;
+    for (int c = 0; c < n; c++) mean += x[c];
+    mean /= n;
+    float variance = 0.0f;
+    for (int c = 0; c < n; c++) {
+        float d = x[c] - mean;
+        variance += d * d;
+    }
+    float scale = rsqrtf(variance / n + 1e-5f);
+    for (int c = 0; c < n; c++) out[i * n + c] = (x[c] - mean) * scale * weight[c] + bias[c];
+}
+
+__global__ void softmax(float *out, const float *in, int rows, int n)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows) {
+        float most = -INFINITY, sum = 0.0f;
+        for (int c = 0; c < n; c++) most = fmaxf(most, in[row * n + c]);
+        for (int c = 0; c < n; c++) sum += expf(in[row * n + c] - most);
+        for (int c = 0; c < n; c++) out[row * n + c] = expf(in[row * n + c] - most) / sum;
+    }
+}
+
+__global__ void quantize(signed char *out, float *scales, const float *in, int rows, int n)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    in += row * n;
+    float most = 0.0f;
+    for (int c = 0; c < n; c++) most = fmaxf(most, fabsf(in[c]));
+    scales[row] = most / 127.0f;
+    for (int c = 0; c < n; c++) out[row * n + c] = (signed char)rintf(in[c] / most * 127.0f);
+}
+
+// A thread for each query, the softmax updated with each key.
+template <int D>
+__global__ void attention(
+    const float *__restrict__ Q, const float *__restrict__ K, const float *__restrict__ V,
+    float *__restrict__ O, int queries, float scale)
+{
+    int head = blockIdx.y;
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= queries) return;
+    Q += head * queries * D;
+    K += head * queries * D;
+    V += head * queries * D;
+    O += head * queries * D;
+    float q[D], sums[D];
+    for (int d = 0; d < D; d++) {
+        q[d] = Q[t * D + d] * scale;
+        sums[d] = 0.0f;
+    }
+    float most = -INFINITY, total = 0.0f;
+    for (int s = 0; s < queries; s++) {
+        float score = 0.0f;
+        for (int d = 0; d < D; d++) score += q[d] * K[s * D + d];
+        float larger = fmaxf(most, score);
+        float kept = __expf(most - larger), p = __expf(score - larger);
+        total = total * kept + p;
+        for (int d = 0; d < D; d++) sums[d] = sums[d] * kept + p * V[s * D + d];
+        most = larger;
+    }
+    for (int d = 0; d < D; d++) O[t * D + d] = sums[d] / total;
+}
