@@ -53,4 +53,3 @@ def test_weights_stand_for_repeated_rows():
 
 def test_the_stored_band_is_consistent():
     assert 0.0 < TIME_ERROR.low < 1.0 < TIME_ERROR.high
-    assert TIME_ERROR.checked_within <= TIME_ERROR.checked

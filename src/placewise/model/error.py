@@ -19,13 +19,6 @@ class ErrorBand:
     configurations: int
     fitted_on: str
     """GPUs, kernel and when."""
-    checked_on: str = ""
-    """Measurements that the band was tested on, other than those it was fitted on; empty where
-    there are none."""
-    checked: int = 0
-    """Number of configurations of the test."""
-    checked_within: int = 0
-    """Number of configurations of the test that lay in the band."""
 
     def coverage(self, predicted: ArrayLike, measured: ArrayLike) -> float:
         """Share of configurations whose measured time lies between ``low`` and ``high`` times the

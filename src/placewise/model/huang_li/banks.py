@@ -1,5 +1,4 @@
-"""Requests of each DRAM bank: their bank and row, whether they hit the row buffer, and how long
-they wait.
+"""Requests of each DRAM bank: how many hit the row buffer, and how long they wait.
 
 Eqs. 6 to 8 of Huang and Li 2017. A bank's number and a row come from the machine file's address
 mapping (``dram``). The paper takes all address bits that are not bits of row or column as the
@@ -17,14 +16,13 @@ from placewise.machine.machine import Dram
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.model.queue import Kingman, QueueMoments, mean_wait
 
-HIT, MISS, CONFLICT = range(3)
-
 
 @dataclass(frozen=True)
 class RowTimes:
     """Latencies of the three outcomes of a request at the row buffer, all in the same unit."""
 
     hit: float
+    """The row was open."""
     miss: float
     """No row was open."""
     conflict: float
@@ -62,18 +60,6 @@ def banks_and_rows(
     return bank, row
 
 
-def row_outcomes(bank: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) HIT, MISS or CONFLICT of requests in order of time. A bank keeps the row of its last
-    request open; before its first request it has none open."""
-    order = np.argsort(bank, kind="stable")
-    outcome = np.full(len(bank), MISS, np.int64)
-    same = np.r_[False, bank[order][1:] == bank[order][:-1]]
-    again = np.r_[False, row[order][1:] == row[order][:-1]]
-    outcome[order[same & again]] = HIT
-    outcome[order[same & ~again]] = CONFLICT
-    return outcome
-
-
 def service_time(times: RowTimes, hits: float, misses: float, conflicts: float) -> float:
     """Mean service time of a bank (Eq. 8), its outcomes given as counts or as ratios."""
     total = hits + misses + conflicts
@@ -93,30 +79,6 @@ def service_deviation(times: RowTimes, hits: float, misses: float, conflicts: fl
         + hits * (times.hit - mean) ** 2
     )
     return float(np.sqrt(spread / total))
-
-
-def bank_loads(
-    time: NDArray[np.float64], bank: NDArray[np.int64], row: NDArray[np.int64]
-) -> tuple[BankLoad, ...]:
-    """Loads of all banks that get requests. The arguments are (n,), one entry per request in order
-    of time. The gap of a bank with one request is infinite."""
-    outcome = row_outcomes(bank, row)
-    loads = []
-    for number in np.unique(bank).tolist():
-        mine = bank == number
-        gaps = np.diff(time[mine])
-        counts = np.bincount(outcome[mine], minlength=3)
-        loads.append(
-            BankLoad(
-                float(mine.sum()),
-                float(counts[HIT]),
-                float(counts[MISS]),
-                float(counts[CONFLICT]),
-                float(gaps.mean()) if len(gaps) else np.inf,
-                float(gaps.std()) if len(gaps) else 0.0,
-            )
-        )
-    return tuple(loads)
 
 
 def loads_of(traffic: BankTraffic) -> tuple[BankLoad, ...]:

@@ -12,44 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 
 from placewise.executor.stratified_blocks import SECTOR_BYTES
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 
-class Reason(IntEnum):
-    """Why an instruction is replayed, as numbered in section III-B."""
-
-    GLOBAL_DIVERGENCE = 1
-    """Addresses of a warp diverge in global memory, or ask for more words than one cycle loads."""
-    CONSTANT_MISS = 2
-    CONSTANT_DIVERGENCE = 3
-    BANK_CONFLICT = 4
-    TWO_CYCLES = 5
-    """Instructions issued over two cycles, those of double precision among them."""
-    ATOMIC_CONFLICT = 6
-    LOCAL_MISS = 7
-    INSTRUCTION_MISS = 8
-    LOCAL_DIVERGENCE = 9
-    UNIT_FULL = 10
-
-
-COUNTED = (
-    Reason.GLOBAL_DIVERGENCE,
-    Reason.CONSTANT_MISS,
-    Reason.CONSTANT_DIVERGENCE,
-    Reason.BANK_CONFLICT,
-)
-"""Reasons whose replays are counted from the trace; those of the others are taken from the
-sample."""
-
-
 @dataclass(frozen=True)
 class Replays:
-    """Replays of a launch by the four reasons that are counted."""
+    """Replays of a launch by the reasons (1) to (4), which a placement changes and the trace
+    tells."""
 
     global_divergence: float = 0.0
+    """Addresses of a warp diverge in global memory, or ask for more words than one cycle loads."""
     constant_misses: float = 0.0
     constant_divergence: float = 0.0
     bank_conflicts: float = 0.0
