@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -268,8 +268,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
         own_warps = counts[access.warps]
         if not own_warps.any():
             continue
-        if not own_warps.all():
-            access = _of_warps(access, own_warps)
+        access = access.of(own_warps)
         seen[place] = seen.get(place, 0) + len(access.mask)
         if site.space == "local":
             # Local memory interleaves the words of a warp's threads, so they lie side by side.
@@ -295,22 +294,12 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
     return found
 
 
-def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
-    """``access`` with only the warps where ``kept`` holds."""
-    return replace(
-        access,
-        warps=access.warps[kept],
-        mask=access.mask[kept],
-        window=access.window[kept],
-        offset=access.offset[kept],
-    )
-
-
 def passes_of(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n, 3) what :class:`Passes` has of each access. It stays the same if all lanes move by whole
-    lines, so it is computed once for accesses that differ in nothing else."""
+    """(n, 3) the fields of :class:`Passes` for each access; arguments as of :func:`data_passes`.
+    They stay the same if all lanes move by whole lines, so they are computed once for accesses that
+    differ in nothing else."""
     key = np.zeros(len(mask), np.int64)
     shapes_of_requests(mask, offsets, key)
     _, some, like = np.unique(key, return_index=True, return_inverse=True)
@@ -322,7 +311,8 @@ def passes_of(
 def lines(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n,) lines that the active lanes of each access touch; both arguments are (n, 32)."""
+    """(n,) lines that the active lanes of each access touch; arguments as of
+    :func:`data_passes`."""
     ends = np.stack([offsets, offsets + lane_bytes - 1], axis=2).reshape(len(offsets), -1)
     return _different(ends // LINE_BYTES, np.repeat(mask, 2, axis=1))
 
@@ -342,9 +332,9 @@ def data_passes(
     """(n,) cycles of L1's data array for each load: groups of lanes that together ask for 128 bytes
     are served together, and different words of one bank one after another, as in shared memory.
 
-    ``offsets`` and ``mask`` (n, 32) are the lanes' bytes and which are active. Measured cycles of
-    strided loads (gpu-benches, gpu-strides on A100, A40 and H200) are the larger of this and of the
-    tags'.
+    ``offsets`` (n, 32) are where each lane's ``lane_bytes`` bytes begin, ``mask`` (n, 32) which
+    lanes are active. Measured cycles of strided loads (gpu-benches, gpu-strides on A100, A40 and
+    H200) are the larger of this and of the tags'.
     """
     words = max(1, lane_bytes // BANK_BYTES)
     per_group = max(1, BANKS // words)

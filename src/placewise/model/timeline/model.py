@@ -90,8 +90,8 @@ class TimelineModel:
         # The launch takes at least as long as each part of the machine by itself, and what does
         # not overlap with them.
         apart = [*scattered_time(run, machine, sms), PathTime("launch", overhead)]
-        alone = max(on_sm.total, *(part.cycles for part in parts))
-        total = float(alone + sum(part.cycles for part in apart))
+        overlapped = max(on_sm.total, *(part.cycles for part in parts))
+        total = float(overlapped + sum(part.cycles for part in apart))
         parts += apart
         parts.sort(key=lambda part: -part.cycles)
         interval = (total * TIME_ERROR.low, total * TIME_ERROR.high)

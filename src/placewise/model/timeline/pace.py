@@ -68,7 +68,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
         hand_over=HAND_OVER_CYCLES,
         barrier=BARRIER_CYCLES,
         launch=LAUNCH_CYCLES,
-        # Its constant caches lose them at each launch.
+        # The SM's constant caches lose the parameters of the launch before.
         parameters=last.latency_cycles,
         start=busy_sms / BLOCKS_PER_CYCLE,
         drain=DRAIN_SHARE * last.latency_cycles,
