@@ -14,6 +14,7 @@ from placewise.kernel.launch import Launch
 from placewise.machine.machine import Limits, Machine
 
 WARP_SIZE = 32
+"""Threads of a warp, on every NVIDIA GPU."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from importlib import resources
 
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.binary.sass.classes import group_of
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.memory.simulate.launch import SimulatedLaunch
 
 _FILE = "domain.json"
-_WARP = 32
 SHARES = {
     "fp32": "single-precision arithmetic",
     "fp64": "double-precision arithmetic",
@@ -109,7 +109,7 @@ def features_of(run: SimulatedLaunch) -> dict[str, float]:
     return {
         **shares,
         "code": float(max((i.offset for i in code), default=0)),
-        "lanes": sum(count.threads for count in counts) / (_WARP * total),
+        "lanes": sum(count.threads for count in counts) / (WARP_SIZE * total),
         "occupancy": run.occupancy.fraction,
         "blocks": run.launch.blocks / run.machine.processor.sms,
     }
@@ -130,9 +130,7 @@ def scattered_stores(run: SimulatedLaunch) -> str | None:
     )
 
 
-def span(
-    launches: Iterable[Mapping[str, float]], *, made_from: str, wider: float
-) -> Domain:  # fmt: skip
+def span(launches: Iterable[Mapping[str, float]], *, made_from: str, wider: float) -> Domain:
     """The domain of measured launches, given by their features."""
     found = [dict(features) for features in launches if features]
     names = list(found[0]) if found else []

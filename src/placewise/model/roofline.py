@@ -13,10 +13,10 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.binary.sass.classes import group
 from placewise.machine.machine import Machine
+from placewise.memory.occupancy import WARP_SIZE
+from placewise.memory.reuse.intensity import issue_rate
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.base import Evidence, PathTime, Prediction
-
-_WARP = 32
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,11 @@ class RooflineModel:
             raise UnsupportedError("no clock is known", where=f"machine {machine.name}")
         sms = machine.processor.sms
         cores = machine.processor.cores_per_sm
-        per_cycle = (machine.limits.schedulers_per_sm or max(1, cores // _WARP)) * (
-            machine.limits.issues_per_scheduler or 1
-        )
-        parts = [PathTime("issue", run.execution.warp_instructions / (per_cycle * sms))]
+        issued = run.execution.warp_instructions
+        parts = [PathTime("issue", issued / (issue_rate(machine) * sms))]
         floating = _floating_warps(run)
         if floating is not None:
-            parts.append(PathTime("fp32", floating * _WARP / (cores * sms)))
+            parts.append(PathTime("fp32", floating * WARP_SIZE / (cores * sms)))
         traffic = run.traffic
         read = sum(s.dram_sectors.value for s in traffic.sites) * traffic.sector_bytes
         written = traffic.dram_sectors_written().value * traffic.sector_bytes

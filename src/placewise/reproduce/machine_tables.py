@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from placewise.machine import Machine, load_machine
 from placewise.machine.machine import Dram
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.model.static_layout.cost import Weights
 from placewise.reproduce.result import Cell, Reproduction, Table
 
-WARP = 32
 COLUMNS = (
     "Constant", "cL2", "cL1", "Global", "gL2", "gL1", "Read-only", "Texture", "tL2", "tL1",
     "Shared",
@@ -188,7 +188,7 @@ def _attributes(machine: Machine) -> tuple[int, ...]:
     nearest, last = machine.levels("global")[0], machine.memory("L2")
     cached = nearest.name != "L2"
     return (
-        machine.processor.sms * machine.processor.cores_per_sm, WARP, limits.max_blocks_per_sm,
+        machine.processor.sms * machine.processor.cores_per_sm, WARP_SIZE, limits.max_blocks_per_sm,
         limits.max_threads_per_sm, limits.registers_per_sm, limits.max_registers_per_thread,
         (nearest.size_bytes or 0) if cached else 0, (nearest.block_bytes or 0) if cached else 0,
         last.size_bytes or 0, last.block_bytes or 0,

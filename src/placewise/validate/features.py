@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from placewise.kernel.cases.case_file import CaseFamily
 from placewise.kernel.cases.strict_model import Parameter
+from placewise.memory.occupancy import WARP_SIZE
 
 Configuration = tuple[tuple[str, Parameter], ...]
 _WIDE = 4.0
 """Positive numbers are taken by their logarithm if the largest is at least this many times the
 least."""
-_WARP = 32
 
 
 def parameter_features(configurations: Sequence[Configuration]) -> NDArray[np.float64]:
@@ -46,13 +46,13 @@ def launch_features(
     for configuration in configurations:
         shape = family.shape(dict(configuration))
         blocks, threads = math.prod(shape.grid), math.prod(shape.block)
-        warps = -(-threads // _WARP)
+        warps = -(-threads // WARP_SIZE)
         found.append(
             (
                 math.log2(blocks),
                 math.log2(threads),
                 math.log2(blocks * threads),
-                threads / (warps * _WARP),
+                threads / (warps * WARP_SIZE),
                 shape.covered,
                 float(shape.covered > 1.0),
             )

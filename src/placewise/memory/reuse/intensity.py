@@ -15,7 +15,7 @@ from typing import Literal
 
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
-from placewise.memory.occupancy import Occupancy
+from placewise.memory.occupancy import WARP_SIZE, Occupancy
 
 Intensity = Literal["memory", "compute"]
 """What limits a kernel's time."""
@@ -23,14 +23,13 @@ Intensity = Literal["memory", "compute"]
 COMPUTES_FROM = 0.5
 """A kernel is compute-intensive if it executes at least this share of the instructions per cycle
 that an SM can issue. The paper gives no figure, and this one is not fitted to anything."""
-_WARP = 32
 
 
 def issue_rate(machine: Machine) -> float:
     """Warp instructions that an SM can issue in a cycle; one for each 32 cores if the machine file
     does not give the number of schedulers."""
     limits = machine.limits
-    schedulers = limits.schedulers_per_sm or max(1, machine.processor.cores_per_sm // _WARP)
+    schedulers = limits.schedulers_per_sm or max(1, machine.processor.cores_per_sm // WARP_SIZE)
     return float(schedulers * (limits.issues_per_scheduler or 1))
 
 

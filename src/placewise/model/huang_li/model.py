@@ -28,13 +28,14 @@ from typing import Literal
 
 from placewise.machine.machine import Machine
 from placewise.machine.opcode_pipes import pipes_of
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.model import parallelism as pl
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.huang_li import banks as bk
 from placewise.model.huang_li import computation as comp
 from placewise.model.huang_li import requests as rq
 from placewise.model.huang_li.latency import arithmetic_latency
-from placewise.model.huang_li.observe import WARP, Observed, latencies, observe
+from placewise.model.huang_li.observe import Observed, latencies, observe
 from placewise.model.huang_li.overlap import (
     Events,
     OverlapRegression,
@@ -46,6 +47,9 @@ from placewise.model.queue import Kingman
 from placewise.model.timeline.pace import l2_bytes_per_cycle
 
 Queue = Literal["none", "even", "mapped"]
+DEFAULT_BANKS = 96
+"""DRAM banks where the machine file does not give their number. Huang and Li 2017, section III-C3:
+"all memory banks (96 banks)", six controllers of sixteen."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ class HuangLiModel:
     def _t_comp(self, target: Observed, issued: float, latency: float, machine: Machine) -> float:
         lanes = float(machine.processor.cores_per_sm)
         ilp = max(1.0, latency / target.stall)
-        most = comp.itilp_max(latency, WARP, lanes)
+        most = comp.itilp_max(latency, WARP_SIZE, lanes)
         throughput = comp.effective_throughput(
             latency, comp.itilp(ilp, target.resident_warps, most)
         )
@@ -235,10 +239,6 @@ def _staging(target: Observed, machine: Machine) -> tuple[float, tuple[str, ...]
     return max(from_dram / bandwidth * clock / 1e3, from_l2), ()
 
 
-DEFAULT_BANKS = 96
-"""Huang and Li 2017, section III-C3: "all memory banks (96 banks)", six controllers of sixteen."""
-
-
 def _special_contention(target: Observed, machine: Machine) -> float:
     """O_SFU of Sim et al. 2012 in cycles: the time of special functions on their few lanes, times
     the amount by which their share of the instructions exceeds these lanes' share of all lanes. 0
@@ -248,7 +248,7 @@ def _special_contention(target: Observed, machine: Machine) -> float:
         return 0.0
     share = target.special / target.instructions - lanes / machine.processor.cores_per_sm
     return (
-        target.special * target.total_warps / target.active_sms * (WARP / lanes)
+        target.special * target.total_warps / target.active_sms * (WARP_SIZE / lanes)
         * min(max(share, 0.0), 1.0)
     )  # fmt: skip
 
@@ -280,9 +280,11 @@ def _warps(
     memory's bandwidth (MWP_peak_bw) and by the rate at which the load/store units send requests."""
     warps = target.resident_warps
     per_warp = target.requests / target.total_warps
-    lanes = min((p.lanes_per_cycle or WARP for p in pipes_of(machine, "LDG")), default=WARP)
+    lanes = min(
+        (p.lanes_per_cycle or WARP_SIZE for p in pipes_of(machine, "LDG")), default=WARP_SIZE
+    )
     # The load/store units take in addresses while they serve passes: the slower of the two counts.
-    departure = max(target.passes_per_request, WARP / lanes)
+    departure = max(target.passes_per_request, WARP_SIZE / lanes)
     peak = access / departure
     bandwidth, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
     if target.dram_sectors and bandwidth is not None and clock is not None:
@@ -294,7 +296,8 @@ def _warps(
             ),
         )
     memory = pl.mwp(access, departure, peak, warps)
-    computation = pl.cwp(per_warp * access, issued * WARP / machine.processor.cores_per_sm, warps)
+    own = issued * WARP_SIZE / machine.processor.cores_per_sm
+    computation = pl.cwp(per_warp * access, own, warps)
     return memory, computation, max(1.0, peak)
 
 

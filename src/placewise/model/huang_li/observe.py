@@ -34,7 +34,6 @@ from placewise.model.huang_li.retarget import (
     seen_in,
 )
 
-WARP = 32
 _OFF_CHIP = ("global", "generic", "local", "texture")
 _DOUBLES = ("DFMA", "DADD", "DMUL")
 _DOUBLE = re.compile(r"\s*(@\S+\s+)?(fma|add|sub|mul)\S*\.f64\b")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from placewise.errors import UnsupportedError
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.machine import Machine
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
 from placewise.model.huang_li.addressing import (
@@ -24,7 +25,6 @@ from placewise.model.huang_li.addressing import (
 _TYPE_OF_SIZE = {4: "float", 8: "float2", 16: "float4"}
 """A type for each size, since address instructions depend only on the size of an element. A double
 is loaded from texture as two words, as textures of double do not exist."""
-_LANES = 32
 
 
 def memories_of(machine: Machine, placement: Mapping[str, str]) -> dict[str, str]:
@@ -80,14 +80,14 @@ def leaving_shared(
     warps = threads = 0.0
     caches = [m for m in run.machine.memories if m.scope == "die" and not m.software_managed]
     held = max((m.size_bytes or 0 for m in caches), default=0)
-    resident = run.occupancy.warps * run.machine.processor.sms * _LANES
+    resident = run.occupancy.warps * run.machine.processor.sms * WARP_SIZE
     fresh = _first_of_addresses(run)
     for site in sites:
         if site.site.space != "shared":
             moved.append(site)
             continue
         size = site.site.lane_bytes
-        each = math.ceil(_LANES * size / traffic.sector_bytes)
+        each = math.ceil(WARP_SIZE * size / traffic.sector_bytes)
         sectors = site.requests * min(each, max(1.0, site.lanes / max(site.requests, 1.0)))
         fits = resident * size <= held
         is_load = site.site.kind == "load"
@@ -97,7 +97,7 @@ def leaving_shared(
                 site,
                 site=replace(site.site, space=target),
                 sectors=sectors,
-                lines=site.requests * math.ceil(_LANES * size / traffic.line_bytes),
+                lines=site.requests * math.ceil(WARP_SIZE * size / traffic.line_bytes),
                 wavefronts=0.0,
                 l1_hits=nothing,
                 l2_asked=Estimate(sectors, 0.0),

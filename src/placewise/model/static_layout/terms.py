@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-WARP = 32
+from placewise.memory.occupancy import WARP_SIZE
+
 _SEGMENT = 128
 """Bytes of a transaction (section IV-D)."""
 
@@ -12,8 +13,8 @@ def transactions(stride_bytes: int | None) -> int:
     (section IV-D): one where all access the same element or 4 bytes side by side, N for a stride of
     4 N bytes, one for each thread from 128 bytes on and where the stride is not known (None)."""
     if stride_bytes is None:
-        return WARP
-    return min(WARP, max(1, -(-abs(stride_bytes) * WARP // _SEGMENT)))
+        return WARP_SIZE
+    return min(WARP_SIZE, max(1, -(-abs(stride_bytes) * WARP_SIZE // _SEGMENT)))
 
 
 def is_accordant(index_difference: int | None, struct_bytes: int, line_bytes: int) -> bool:

@@ -23,10 +23,10 @@ columns there. The cycles of a line were fitted before, on four published transp
 from __future__ import annotations
 
 from placewise.machine.machine import Machine
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 SCATTERED_STORES = "scattered stores"
-LANES = 32
 MOST = 0.5
 """Share of its sectors' bytes that a scattered store writes at most. For more, as where a row
 begins within a sector, nothing is published."""
@@ -42,4 +42,4 @@ def scattered_cycles(t: SiteTraffic, machine: Machine, sector_bytes: int) -> flo
         return 0.0
     if t.lanes * t.site.lane_bytes > MOST * sectors * sector_bytes:
         return 0.0
-    return t.lines * each * t.lines / (t.requests * LANES)
+    return t.lines * each * t.lines / (t.requests * WARP_SIZE)

@@ -23,8 +23,8 @@ from placewise.kernel.binary.sass.instruction import Immediate, Instruction, Reg
 from placewise.kernel.kernel import Kernel
 from placewise.machine.machine import Machine, Pipe
 from placewise.machine.opcode_pipes import pipes_of, timing_of
+from placewise.memory.occupancy import WARP_SIZE
 
-WARP = 32
 FETCHED = 8
 """Instructions in a line of code: 128 bytes, at 16 bytes each."""
 LOAD_STORE, TEXTURE = "lsu", "tex"
@@ -41,7 +41,7 @@ turn (2 cycles with 16 lanes), 1 fits published reductions whose warps are mostl
 ALL_BANKS_BYTES = 128.0
 """32 banks of four bytes."""
 TAGS = 4
-"""Lines whose tags are looked up in a cycle, where the machine file does not give it."""
+"""Lines whose tags L1 looks up in a cycle, where the machine file does not give their number."""
 COPY, COMMIT_COPIES, AWAIT_COPIES = 1, 2, 3
 """Values of ``Row.copies``: an asynchronous copy to shared memory (``LDGSTS``), the end of a group
 of them (``LDGDEPBAR``), and a wait until at most so many groups are unfinished as the value is
@@ -52,22 +52,27 @@ _STORES = ("ST", "RED")
 
 
 class Row(NamedTuple):
-    """One instruction. ``pipe`` numbers the partition's pipes; ``server`` is 0, or 1 and 2 for the
-    load/store and texture pipes that all partitions share."""
+    """What the timeline must know of one instruction; times are in cycles of the SM."""
 
     pipe: int
+    """Number of its pipe among the machine's pipes."""
     busy: float
     """Cycles that it occupies its partition's pipe."""
     server: int
+    """1 for the load/store pipe and 2 for the texture pipe, which all partitions share, else 0."""
     passes: float
     """Cycles that it occupies a shared pipe."""
     latency: float
     """Cycles to its result, from the end of its service by a shared pipe, or from its issue where
     it uses none."""
     read: float
+    """Cycles until its operands have been read, counted as those of ``latency``."""
     stall: float
+    """Cycles until its warp can issue the next instruction (the compiler's stall count)."""
     write_barrier: int
+    """Scoreboard that is released with its result; -1: none."""
     read_barrier: int
+    """Scoreboard that is released when its operands have been read; -1: none."""
     waits: int
     """Scoreboards that it waits for, one bit each."""
     barrier: int
@@ -75,6 +80,7 @@ class Row(NamedTuple):
     l2_bytes: float
     """Bytes of one execution that miss the SM's caches and go to L2."""
     dram_bytes: float
+    """Bytes of one execution that DRAM moves."""
     misses: float
     """Share of its executions that wait for L2."""
     far: float
@@ -109,9 +115,13 @@ class Reach:
     """Lines whose tags are looked up, for executions in which some lane accesses memory; 0 for
     shared memory."""
     l2_bytes: float = 0.0
+    """Bytes that miss the SM's caches and go to L2."""
     dram_bytes: float = 0.0
+    """Bytes that DRAM moves."""
     misses: float = 0.0
+    """Share of executions that wait for L2."""
     far: float = 0.0
+    """Share of the misses that wait for DRAM."""
     active: float = 1.0
     """Share of executions in which some lane accesses. The others, whose predicate holds for no
     lane, take an issue slot and :data:`IDLE_PASSES` of the shared pipe, and nothing else."""
@@ -237,7 +247,7 @@ class _Unit(NamedTuple):
 def _unit(i: Instruction, machine: Machine) -> _Unit:
     pipe = _pipe(i, machine)
     timing = timing_of(machine, i.opcode)
-    width = (timing and timing.lanes_per_cycle) or pipe.lanes_per_cycle or WARP
+    width = (timing and timing.lanes_per_cycle) or pipe.lanes_per_cycle or WARP_SIZE
     latency = (timing and timing.latency_cycles) or pipe.latency_cycles or 0.0
     issue = (timing and timing.issue_cycles) or 1.0
     return _Unit(machine.pipes.index(pipe), pipe.name, width, latency, issue)
@@ -256,14 +266,14 @@ def _row(
     if name not in (LOAD_STORE, TEXTURE):
         # A load from constant memory takes a cycle for each different address of its lanes.
         turns = max(1.0, reach.passes) if reach else 1.0
-        busy = WARP / (width / partitions(machine)) * turns
+        busy = WARP_SIZE / (width / partitions(machine)) * turns
         latency += busy * (1.0 - 1.0 / turns) + (reach.farther if reach else 0.0)
         return Row(
             number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0,
             issue=issue,
         )  # fmt: skip
     server = 1 if name == LOAD_STORE else 2
-    least = WARP / width
+    least = WARP_SIZE / width
     kind = group(i.opcode)
     reach = reach or Reach(least, 0.0)
     data = reach.data_cycles(_pass_cycles(machine))
@@ -289,9 +299,8 @@ def tag_cycles(lines: float, machine: Machine) -> float:
     """
     if lines <= 1.0:
         return lines
-    at_once = next(
-        (m.detail.tags_per_cycle for m in machine.memories if m.detail.tags_per_cycle), 4
-    )
+    known = (m.detail.tags_per_cycle for m in machine.memories)
+    at_once = next(filter(None, known), TAGS)
     return 1.0 + (lines - 1.0) / at_once
 
 

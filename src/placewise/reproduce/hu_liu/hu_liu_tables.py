@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.model.hu_liu import memory_time, read_cycle, time_difference
 from placewise.reproduce.hu_liu.counted_requests import Counted, counted_requests
 from placewise.reproduce.hu_liu.strides import (
@@ -12,7 +13,6 @@ from placewise.reproduce.hu_liu.strides import (
     PRINTED,
     REQUESTS,
     SM_CLOCK_MHZ,
-    WARP,
     latency_cycles,
     latency_table,
     throughput_table,
@@ -88,14 +88,14 @@ def measured_cycle() -> float:
 
 def cfd_time(launch: Launches, cycle_ns: float) -> float:
     """Time of one launch over all elements of its data set, in ms."""
-    warps = -(-ELEMENTS[launch.size] // WARP)
+    warps = -(-ELEMENTS[launch.size] // WARP_SIZE)
     return memory_time(cycle_ns, launch.transactions, warps, launch.requests) / 1e6
 
 
 def fan1_time(cycle_ns: float) -> float:
     """Time of one launch of Fan1 in ms."""
     fan1 = FAN[0]
-    return memory_time(cycle_ns, fan1.transactions, UNKNOWNS / WARP, fan1.requests) / 1e6
+    return memory_time(cycle_ns, fan1.transactions, UNKNOWNS / WARP_SIZE, fan1.requests) / 1e6
 
 
 def implied_warps(launch: Launches) -> float:
@@ -173,7 +173,7 @@ def _cycle_table(modelled: float, measured: float) -> Table:
 
 
 def _difference_table(modelled: float, measured: float) -> Table:
-    one, other = (15.0, 64 * 256 / WARP), (10.0, 64 * 512 / WARP)
+    one, other = (15.0, 64 * 256 / WARP_SIZE), (10.0, 64 * 512 / WARP_SIZE)
     printed = 391_680.0
     per_request = time_difference(modelled, one, other, 1.0) * SM_CLOCK_MHZ / 1e3
     requests = printed / per_request
@@ -272,10 +272,11 @@ def _stencil_table(transactions: float) -> Table:
         nx, ny, nz = shape
         iterations = nx * ny * (nz - 2) / (512 * 512 * 2)
         recomputed = 100.0 * (actual - predicted) / actual
+        warps = nx * ny / WARP_SIZE
         rows.append(
             (f"{nx} × {ny} × {nz}", actual, predicted, f"{error} %", f"{recomputed:.1f} %",
              f"{predicted / base:.2f}", f"{iterations:.2f}",
-             *(round(memory_time(cycle, each, nx * ny / WARP, STENCIL_REQUESTS * (nz - 2)) / 1e6, 4)
+             *(round(memory_time(cycle, each, warps, STENCIL_REQUESTS * (nz - 2)) / 1e6, 4)
                for each in (1, transactions)))
         )  # fmt: skip
     return Table(

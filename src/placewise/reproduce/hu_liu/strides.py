@@ -6,11 +6,11 @@ latencies of Fig. 5 (Table II); these stand beside the model's.
 
 from __future__ import annotations
 
+from placewise.memory.occupancy import WARP_SIZE
 from placewise.model.hu_liu import memory_time, pipeline_throughput, synthesized_cycle
 from placewise.reproduce.hu_liu.counted_requests import strided_transactions
 from placewise.reproduce.result import Cell, Table
 
-WARP = 32
 SM_CLOCK_MHZ = 1150.0
 """Processor clock of the M2050, in whose cycles Table II is taken to be."""
 REQUESTS = 100
@@ -18,7 +18,7 @@ REQUESTS = 100
 1.53 cycles, Table II's modelled variation of 391,680 cycles comes out exactly."""
 MEASURED_CYCLES = {5: 1.32, 10: 1.34, 15: 1.34, 20: 1.33}
 """Measured read cycles of Table I in ns, by transactions per request."""
-CONFIGURATIONS = {"64 × 256": 64 * 256 // WARP, "64 × 512": 64 * 512 // WARP}
+CONFIGURATIONS = {"64 × 256": 64 * 256 // WARP_SIZE, "64 × 512": 64 * 512 // WARP_SIZE}
 """Warps of the two launches of Fig. 5."""
 PRINTED = {("64 × 256", 15): 1_203_170, ("64 × 512", 10): 1_584_332}
 """Measured latencies of Table II in cycles, by launch and stride."""
