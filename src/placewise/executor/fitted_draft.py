@@ -62,7 +62,6 @@ def fitted_draft(
     ``file`` is where its case file will be, and ``source`` the path of the kernel's source from
     there. Nothing is written.
     """
-
     names: list[str] = []
 
     def read(drafted: DraftedKernel) -> Case:
@@ -94,8 +93,9 @@ def fitted_draft(
             tried, case = better, named(better)
             try:
                 _run(kernel, case)
-                own = tried.shared_bytes == drafted.shared_bytes != SHARED_BYTES
-                return _finished(tried, kernel, case, named, keep_shared=own), None
+                # As the program has it: neither guessed nor enlarged.
+                told = tried.shared_bytes == drafted.shared_bytes != SHARED_BYTES
+                return _finished(tried, kernel, case, named, keep_shared=told), None
             except _TooLongError:
                 better = _with_fewer(tried)
                 if better is None:

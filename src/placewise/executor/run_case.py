@@ -123,8 +123,8 @@ def run_case(
     """Compile and run a case: a bundled one by name, a case file, or a :class:`Case`.
 
     It is compiled for ``arch`` (such as sm_86), else for the machine, else as the case says, by
-    version ``nvrtc`` of the compiler, else the case's own. With
-    a ``checker`` the kernel's mistakes are collected there; without one the first is raised.
+    version ``nvrtc`` of the compiler, else the case's own. With a ``checker`` the kernel's mistakes
+    are collected there; without one the first is raised.
 
     Raises CaseError, CompileError, UnsupportedError, MachineError and ExecutionError.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from placewise.errors import CaseError
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Limits, Machine
 
@@ -160,3 +161,17 @@ def occupancy(
 
     blocks = min(count for _, count in allowed)
     return Occupancy(blocks, blocks * warps, max_warps, tuple(allowed))
+
+
+def fitting_occupancy(
+    launch: Launch, machine: Machine, *, registers: int | None, shared_bytes: int
+) -> Occupancy:
+    """:func:`occupancy` of a launch that can run. Raises CaseError where not even one block fits an
+    SM."""
+    found = occupancy(launch, machine, registers=registers, shared_bytes=shared_bytes)
+    if not found.blocks:
+        raise CaseError(
+            f"not even one block fits an SM of {machine.name}: {', '.join(found.binding)}",
+            where="block",
+        )
+    return found

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from placewise.reproduce.result import Cell, Reproduction, Table
 
-PLOT = "it is a plot whose numbers the text does not have"
 NO_GPU = "it was measured on GPUs that are not available"
 AS_TEXT = "no numbers"
 CHEN = "Chen et al. 2017"

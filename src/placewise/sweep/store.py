@@ -153,28 +153,18 @@ def times_recorded(folder: Path) -> dict[str, int]:
 
 
 def _stored(file: Path) -> Iterator[tuple[str, Outcome, int]]:
+    """(key, outcome, how often it was recorded) of every result in a file."""
     with _told(file):
         connection = sqlite3.connect(file, timeout=_WAIT_S)
         try:
             if _check_schema(connection, file) == 0:
                 return
-            for (
-                key,
-                ms,
-                low,
-                high,
-                limit,
-                nearly,
-                regs,
-                warps,
-                error,
-                seconds,
-                recorded,
-            ) in connection.execute(_READ):
+            rows = connection.execute(_READ)
+            for key, ms, low, high, limit, nearly, regs, warps, error, seconds, times in rows:
                 span = None if low is None or high is None else (low, high)
                 parts = tuple(json.loads(nearly))
                 outcome = Outcome(ms, span, limit, parts, regs, warps, error, seconds)
-                yield key, outcome, recorded
+                yield key, outcome, times
         finally:
             connection.close()
 

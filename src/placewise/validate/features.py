@@ -14,6 +14,7 @@ from placewise.kernel.cases.strict_model import Parameter
 from placewise.memory.occupancy import WARP_SIZE
 
 Configuration = tuple[tuple[str, Parameter], ...]
+"""(parameter, value) of each parameter of a kernel."""
 _WIDE = 4.0
 """Positive numbers are taken by their logarithm if the largest is at least this many times the
 least."""

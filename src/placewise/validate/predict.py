@@ -20,7 +20,6 @@ from placewise.helper_process import serve_parent
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import CaseFamily, read_case_family
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.kernel.cases.strict_model import Parameter
 from placewise.kernel.target import for_machine
 from placewise.machine import Machine, load_machine
 from placewise.machine.clocks import known_clock
@@ -30,8 +29,7 @@ from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import known_model
 from placewise.recorded.time_tables import MeasuredTime
-
-Configuration = tuple[tuple[str, Parameter], ...]
+from placewise.validate.features import Configuration
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.cases.strict_model import Parameter
-from placewise.validate.features import parameter_features
+from placewise.validate.features import Configuration, parameter_features
 from placewise.validate.figures import order_of
 from placewise.validate.surrogate import Surrogate, fit
 
-Configuration = tuple[tuple[str, Parameter], ...]
 FIRST = 20
 """Number of best-ranked configurations to find: about as many as a user would measure
 afterwards."""

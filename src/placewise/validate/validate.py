@@ -127,15 +127,13 @@ def validate(
             hint="see docs/how-to/validate.md",
         )
     tables = [read_times(path, family.parameters, time_column=time_column) for path in files]
-    pairs = [
-        (table, load_machine(name))
-        for table, name in zip(tables, _machines(tables, machines), strict=True)
-    ]
+    machine_names = _machines(tables, machines)
+    loaded = [load_machine(name) for name in machine_names]
     found = []
-    for (table, machine), name in zip(pairs, _machines(tables, machines), strict=True):
+    for table, machine, machine_name in zip(tables, loaded, machine_names, strict=True):
         task = Task(
             case,
-            name,
+            machine_name,
             names,
             nvrtc,
             clock_mhz,

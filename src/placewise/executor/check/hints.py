@@ -24,7 +24,6 @@ _HINTS = {
     Kind.trap: "look at the condition of the assertion",
 }
 _LANES = "put __syncwarp() between the two accesses"
-_ONE_LANE = "let one lane write, or use an atomic operation"
 _BARRIER = "put __syncthreads() between the two accesses"
 _BLOCKS = (
     "use atomics, give each block a part of its own, or order the blocks by a flag: "

@@ -52,6 +52,10 @@ class Text:
     def do(self, text: str) -> None:
         self.lines.append(text)
 
+    def beyond(self, pointer: str, offset: int | str) -> str:
+        """Emit the pointer ``offset`` bytes beyond ``pointer``, which it is itself for 0."""
+        return self.op(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
+
     def stack(self, type_: str) -> str:
         """Reserve space for a value on the stack, once, at the start of the function."""
         name = self.name()

@@ -308,7 +308,6 @@ class Program:
     """Static shared memory; dynamic shared memory follows at this offset."""
     local_bytes: int
     """Local memory per thread."""
-    param_bytes: int
     waiting: frozenset[int] = frozenset()
     """Numbers of blocks whose innermost loop waits for what other warps do."""
     syncs: list[Sync] = field(default_factory=list)

@@ -33,7 +33,7 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
         [v for f in functions for v in f.locals if v.space == "local"]
     )
     function = module.functions[entry]
-    starts, param_bytes = parameter_offsets(function.parameters)
+    starts, _ = parameter_offsets(function.parameters)
     parameters: dict[str, int | None] = {
         p.name: start for p, start in zip(function.parameters, starts, strict=True)
     }
@@ -51,6 +51,5 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
         accesses=builder.accesses,
         shared_bytes=dynamic_start,
         local_bytes=stack.end if stack.used else local_end,
-        param_bytes=param_bytes,
         syncs=builder.syncs,
     )

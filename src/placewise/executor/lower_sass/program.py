@@ -93,7 +93,6 @@ def lower_sass(
         shared_bytes=facts.static_shared_bytes,
         shared_base=facts.shared_base,
         local_bytes=local_bytes,
-        param_bytes=facts.parameter_bytes,
         tables=bytes(banks.tables),
         guards=builder.guards,
     )

@@ -319,7 +319,6 @@ class _Run:
                 steps += [
                     Step(made, call_of(made)) for made in made_nodes(self.slice.address(n), own)
                 ]
-            if n.op in MEMORY:
                 access = n.access
                 if access.space != "param" or n in self.slice.contents:
                     steps.append(Step(n, self._memory_call(n, access)))

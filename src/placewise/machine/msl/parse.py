@@ -16,7 +16,6 @@ from placewise.machine.msl.parse_tables import kept_tables
 from placewise.machine.msl.tree import Position, Specification
 from placewise.space import Way
 
-_SPECIALS = ("UNKNOWN", "NOT_APPLICABLE", "OMITTED")
 _READABLE = {
     "TITLE": None,  # tolerated, so never asked for
     "COUNT": "a whole number",

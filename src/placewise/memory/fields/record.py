@@ -42,7 +42,7 @@ class FieldAccesses:
     first: NDArray[np.int64]
     """(n + 1,) where the pairs of an access begin."""
     element: NDArray[np.int64]
-    """(m,)"""
+    """(m,) element of the array."""
     field: NDArray[np.int64]
     """(m,) position in the record's fields."""
     used_bytes: NDArray[np.int64]
@@ -51,8 +51,6 @@ class FieldAccesses:
     """(n,) 32-byte sectors that these lie in, in the layout that the kernel had."""
     sites: tuple[Site, ...]
     arrays: tuple[str, ...]
-    cut_off: bool
-    """Whether there were more accesses than are kept."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,6 @@ class FieldRecorder:
         self._wanted: NDArray[np.int32] = np.zeros(0, np.int32)
         self._parts: list[tuple[NDArray[Any], ...]] = []
         self._kept = 0
-        self._cut_off = False
         self._lock = threading.Lock()
 
     @property
@@ -126,14 +123,8 @@ class FieldRecorder:
         warp = chunk.block[kept].astype(np.int64) * warps + chunk.warp[kept]
         with self._lock:
             room = MOST_ACCESSES - self._kept
-            if room < len(kept):
-                self._cut_off = True
-                kept, offsets, active, warp = (
-                    kept[:room],
-                    offsets[:room],
-                    active[:room],
-                    warp[:room],
-                )
+            kept, offsets = kept[:room], offsets[:room]
+            active, warp = active[:room], warp[:room]
             self._kept += len(kept)
             self._parts.append(
                 (chunk.site[kept].astype(np.int64), warp, array[kept].astype(np.int64), offsets,
@@ -156,7 +147,7 @@ class FieldRecorder:
         first, element, fields, used, sectors = self._fields(site, offsets, active)
         return FieldAccesses(
             site.astype(np.int32), warp, array.astype(np.int32), first, element, fields, used,
-            sectors, self._sites, self._names, self._cut_off,
+            sectors, self._sites, self._names,
         )  # fmt: skip
 
     def _fields(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, execute
 from placewise.executor.device_memory.fill import constant_notes
 from placewise.executor.result import Execution
@@ -15,7 +15,7 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, machine_co
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 from placewise.machine.machine import Machine
-from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.occupancy import Occupancy, fitting_occupancy
 from placewise.memory.simulate.caches.hierarchy import unknown_caches
 from placewise.memory.simulate.caches.instruction_cache import code_traffic, exceeds_cache
 from placewise.memory.simulate.dram.distances import burst_distances
@@ -78,12 +78,7 @@ def simulate_launch(
     facts = read_cubin(kernel.cubin, kernel.entry) if kernel.cubin is not None else None
     static = facts.static_shared_bytes if facts else kernel.static_shared_bytes
     shared = static + launch.shared_bytes
-    resident = occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
-    if not resident.blocks:
-        raise CaseError(
-            f"not even one block fits an SM of {machine.name}: {', '.join(resident.binding)}",
-            where="block",
-        )
+    resident = fitting_occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
     local = facts.frame_bytes + (facts.stack_bytes or 0) if facts else 0
     sizes = inputs.array_bytes
     filtered = filtered_axes(inputs)

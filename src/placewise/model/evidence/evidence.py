@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.fill import constant_notes
 from placewise.executor.ir.nodes import Program
 from placewise.executor.result import Execution
@@ -27,7 +27,7 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 from placewise.machine.machine import Machine
-from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.occupancy import fitting_occupancy
 from placewise.memory.simulate.caches.instruction_cache import code_traffic
 from placewise.memory.simulate.dram.distances import burst_distances
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
@@ -119,7 +119,7 @@ def _sliced(
     guards: bool,
 ) -> Evidence:
     shared = facts.static_shared_bytes + launch.shared_bytes
-    resident = _resident(launch, machine, kernel.registers, shared)
+    resident = fitting_occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
     sampled = {
         Sampling.FEW: partial(blocks_by_kind, launch, machine, resident),
         Sampling.MORE: partial(blocks_by_kind, launch, machine, resident, groups=GROUPS),
@@ -238,19 +238,6 @@ def _with_all_sms(
             traffic, own, names, facts, machine, sharing=common, most=touched.sectors
         )
     return traffic
-
-
-def _resident(
-    launch: Launch, machine: Machine, registers: int | None, shared_bytes: int
-) -> Occupancy:
-    """Blocks that an SM holds. Raises CaseError where it holds none."""
-    found = occupancy(launch, machine, registers=registers, shared_bytes=shared_bytes)
-    if not found.blocks:
-        raise CaseError(
-            f"not even one block fits an SM of {machine.name}: {', '.join(found.binding)}",
-            where="block",
-        )
-    return found
 
 
 def _seen(

@@ -108,7 +108,7 @@ def _part(
             lines[key] = lines.get(key, 0.0) + amount
         site = sites.get(offset)
         if site is not None:
-            terms.append(Term(_array(site), name, False, site.requests, amount))
+            terms.append(Term(site.array_or_memory, name, False, site.requests, amount))
     return PathTime(name, float(sum(cycles.values())), _joined(terms), _most(lines))
 
 
@@ -148,16 +148,11 @@ def scattered_time(run: SimulatedLaunch, machine: Machine, sms: float) -> list[P
     for t in run.traffic.sites:
         cycles = scattered_cycles(t, machine, run.traffic.sector_bytes) / sms
         if cycles:
-            terms.append(Term(_array(t), SCATTERED_STORES, False, t.lines, cycles))
+            terms.append(Term(t.array_or_memory, SCATTERED_STORES, False, t.lines, cycles))
             _add_line(lines, t, cycles)
     if not terms:
         return []
     return [PathTime(SCATTERED_STORES, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
-
-
-def _array(t: SiteTraffic) -> str:
-    """The array that an instruction accesses, or what kind of memory."""
-    return t.array or f"({t.site.space} memory)"
 
 
 def _add_line(lines: dict[str, float], t: SiteTraffic, cycles: float) -> None:
@@ -193,7 +188,7 @@ def _contention(
         share = shares.get(t.site.ptx_line, 0.0)
         if share:
             cycles = t.lanes * share / per_cycle
-            terms.append(Term(_array(t), "L2", False, t.lanes * share, cycles))
+            terms.append(Term(t.array_or_memory, "L2", False, t.lanes * share, cycles))
             _add_line(lines, t, cycles)
     if not terms:
         return []
@@ -216,7 +211,7 @@ def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:
         ):
             if sectors > 0 and t.site.space not in ("shared", "constant"):
                 cycles = float(sectors * sector / rate)
-                terms.append(Term(_array(t), name, False, sectors, cycles))
+                terms.append(Term(t.array_or_memory, name, False, sectors, cycles))
                 _add_line(lines, t, cycles)
     written = run.traffic.dram_sectors_written().value
     if written:

@@ -127,11 +127,6 @@ class LaneLoads:
                 known[key] = _Group(len(known), n, kind, parts, low, high - low)
             self.groups[n] = known[key]
 
-    def _at(self, pointer: str, offset: int | str) -> str:
-        if offset == 0:
-            return pointer
-        return self.s.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-
     def enter(self, turns: int) -> None:
         """Emit what runs before the loop: room for its arrays, of which nothing is known yet."""
         s, name = self.s, self.name
@@ -140,7 +135,7 @@ class LaneLoads:
         if self.recorded:
             s.reserved.append(f"{name}.rows = alloca [{turns * self.turn_bytes} x i8], align 64")
         for cache in self._caches.values():
-            s.do(f"store <2 x i64> zeroinitializer, ptr {self._at(f'{name}.arrays', cache)}")
+            s.do(f"store <2 x i64> zeroinitializer, ptr {s.beyond(f'{name}.arrays', cache)}")
         self.found()
 
     def found(self) -> None:
@@ -166,7 +161,7 @@ class LaneLoads:
             return _Array("0", units, found.host, found.place)
         cache = self._caches[group.sharing]
         start, units, host = (
-            s.op(f"load {type_}, ptr {self._at(f'{self.name}.arrays', cache + offset)}")
+            s.op(f"load {type_}, ptr {s.beyond(f'{self.name}.arrays', cache + offset)}")
             for offset, type_ in ((0, "i64"), (8, "i64"), (16, "ptr"))
         )
         return _Array(start, units, host, start)
@@ -191,7 +186,7 @@ class LaneLoads:
         if kind.address == "i32":
             offset = s.op(f"zext i32 {offset} to i64")
         further = loop_patterns.parts_of(n.args[0], access).constant - group.low
-        pointer = self._at(s.op(f"getelementptr i8, ptr {array.host}, i64 {offset}"), further)
+        pointer = s.beyond(s.op(f"getelementptr i8, ptr {array.host}, i64 {offset}"), further)
         if group.first is n and group.parts.root.op == "get" and kind.memory != "shared":
             self._fetch(pointer)
         values = load_elements(s, kind, pointer)
@@ -206,7 +201,8 @@ class LaneLoads:
         """Prefetch what comes after an element whose address is carried from turn to turn."""
         s = self.s
         s.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        s.do(f"call void @llvm.prefetch.p0(ptr {self._at(pointer, _AHEAD)}, i32 0, i32 3, i32 1)")
+        at = s.beyond(pointer, _AHEAD)
+        s.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
 
     def _note(self, group: _Group, rows: str) -> None:
         """Store the lane's offset for the trace record."""
@@ -217,7 +213,7 @@ class LaneLoads:
         if self._offset != have:
             step = "trunc" if have == "i64" else "zext"
             offset = s.op(f"{step} {have} {offset} to {self._offset}")
-        s.do(f"store {self._offset} {offset}, ptr {self._at(rows, self._rows[group.number])}")
+        s.do(f"store {self._offset} {offset}, ptr {s.beyond(rows, self._rows[group.number])}")
 
     def _check(self, group: _Group, array: _Array, is_first: str) -> str:
         """The offset of the lane's lowest load of a group, after a check that all of the group are
@@ -256,7 +252,7 @@ class LaneLoads:
             (8, f"i64 {units}"),
             (16, f"ptr {there.host}"),
         ):
-            s.do(f"store {word}, ptr {self._at(f'{name}.arrays', cache + offset)}")
+            s.do(f"store {word}, ptr {s.beyond(f'{name}.arrays', cache + offset)}")
         s.do(f"br label %{self.again}")
 
     def _units(self, kind: Kind, size: str, spread: int) -> str:
@@ -292,7 +288,7 @@ class LaneLoads:
                 access, group = n.attr, self.groups[n]
                 assert isinstance(access, Access)
                 further = loop_patterns.parts_of(n.args[0], access).constant - group.low
-                offsets = self._at(rows, self._rows[group.number])
+                offsets = s.beyond(rows, self._rows[group.number])
                 start = self._starts[group.sharing]
                 written.write(access.site, group.number, start, offsets, further, widths)
             written.finish()

@@ -103,11 +103,6 @@ class _Loop:
             end += size
         self.stride = -(-end // 16) * 16
 
-    def _at(self, pointer: str, offset: int | str) -> str:
-        if offset == 0:
-            return pointer
-        return self.s.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-
     def _room(self, reg: Reg) -> str:
         return f"{self.name}.w{reg.number}"
 
@@ -150,7 +145,7 @@ class _Loop:
         s.do(f"store i32 {number}, ptr {at}")
         for reg in self.regs:
             own = self._own_room(reg, number) if s.varies(reg) else f"%r{reg.number}"
-            self._copy(LLVM[reg.type], own, self._at(at, self.places[reg]))
+            self._copy(LLVM[reg.type], own, s.beyond(at, self.places[reg]))
         self._end_each(self.head)
 
     def _each(self, mask: str, start: str, *, new: bool) -> tuple[str, str]:
@@ -242,7 +237,7 @@ class _Loop:
         bit = s.op(f"shl i32 1, {number}")
         is_first = s.op(f"icmp eq ptr {at}, {self.start}")
         before = [
-            s.op(f"load {LLVM[r.type]}, ptr {self._at(at, self.places[r])}") for r in self.regs
+            s.op(f"load {LLVM[r.type]}, ptr {s.beyond(at, self.places[r])}") for r in self.regs
         ]
         begin, body, last, out = (s.label() for _ in range(4))
         s.do(f"br label %{begin}")
@@ -287,7 +282,8 @@ class _Loop:
         # If the lane leaves, the next one's registers take the place of these.
         s.do(f"store i32 {number}, ptr {self.to}")
         for reg in self.regs:
-            s.do(f"store {LLVM[reg.type]} {after[reg]}, ptr {self._at(self.to, self.places[reg])}")
+            to = s.beyond(self.to, self.places[reg])
+            s.do(f"store {LLVM[reg.type]} {after[reg]}, ptr {to}")
         for reg in self.kept:
             value = s.scalar(self.values[reg])
             s.do(f"store {LLVM[reg.type]} {value}, ptr {self._own_room(reg, number)}")
@@ -348,7 +344,7 @@ class _Loop:
         number, at = self._each(self.mask, self.start, new=False)
         for reg in self.regs:
             own = self._own_room(reg, number) if s.varies(reg) else f"%r{reg.number}"
-            self._copy(LLVM[reg.type], self._at(at, self.places[reg]), own)
+            self._copy(LLVM[reg.type], s.beyond(at, self.places[reg]), own)
         done = s.label()
         self._end_each(done)
         s.start(done)

@@ -27,7 +27,7 @@ _FIRST = "<32 x i32> zeroinitializer"
 def _field(t: Text, record: str, name: str) -> str:
     assert TRACE_RECORD.fields is not None
     offset = TRACE_RECORD.fields[name][1]
-    return t.op(f"getelementptr i8, ptr {record}, i64 {offset}") if offset else record
+    return t.beyond(record, offset)
 
 
 def _write(

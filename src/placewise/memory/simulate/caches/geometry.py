@@ -16,14 +16,9 @@ from placewise.machine.msl.details import POLICIES
 from placewise.memory.simulate.simd.jit_helpers import inlined
 
 LRU, AGED, FIFO, RANDOM, PLRU, WEIGHTED = range(6)
-
-
 POLICY_NUMBERS = dict(zip(POLICIES, range(6), strict=True))
-
-
+"""The numbers above by the name of the policy in a machine file."""
 COLUMNS = 13
-
-
 (
     FIRST_WAY,
     SETS,
@@ -40,8 +35,6 @@ COLUMNS = 13
     KEPT_WAYS,
 ) = range(COLUMNS)
 """Columns of :attr:`Caches.geometry`."""
-
-
 Int = Any
 """An integer in compiled code, where integers of Python and NumPy are mixed."""
 

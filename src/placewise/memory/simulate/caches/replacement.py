@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.simd.jit_helpers import inlined, lowest, noinline, product
-
-Int = Any
-"""An integer in compiled code, where integers of Python and NumPy are mixed."""
 
 
 @inlined

@@ -239,7 +239,7 @@ def sites_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[SiteTraffic, 
     memory."""
     groups: dict[str, list[SiteTraffic]] = {}
     for site in run.traffic.sites:
-        groups.setdefault(site.array or f"({site.site.space} memory)", []).append(site)
+        groups.setdefault(site.array_or_memory, []).append(site)
     return tuple((name, tuple(sites)) for name, sites in groups.items())
 
 

@@ -90,6 +90,11 @@ class SiteTraffic:
     the SM is first."""
 
     @property
+    def array_or_memory(self) -> str:
+        """The array that it accesses, or what kind of memory, such as ``(shared memory)``."""
+        return self.array or f"({self.site.space} memory)"
+
+    @property
     def l2_sectors(self) -> Estimate:
         """Sectors requested from L2."""
         if self.site.kind == "load" and self.l2_asked is not None:

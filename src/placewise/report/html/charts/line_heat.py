@@ -52,4 +52,5 @@ def line_heat(run: SimulatedLaunch, remarks: Sequence[Remark]) -> list[dict[str,
 
 
 def _least_wavefronts(site: SiteTraffic) -> float:
+    """Wavefronts without bank conflicts; in constant memory, one for each request."""
     return least_wavefronts(site) if site.site.space == "shared" else site.requests
