@@ -33,7 +33,7 @@ class BundledCase:
 
     name: str
     group: str
-    """Its kind of kernel, a title of :data:`GROUPS`."""
+    """Kind of kernel, a title of :data:`GROUPS`."""
     papers: tuple[str, ...]
     """Papers that evaluate this kernel, with their name for it, such as ``PORPLE mm``."""
     kernel: str

@@ -23,7 +23,8 @@ _LARGEST = np.iinfo(np.int64).max
 def distinct_quotients(
     addresses: NDArray[np.int64], mask: NDArray[np.uint32], divisor: int
 ) -> NDArray[np.int64]:
-    """Number of distinct ``address // divisor`` of each row's active lanes; addresses >= 0."""
+    """(n,) number of distinct ``address // divisor`` of the active lanes of each access:
+    ``addresses`` (n, 32) are not negative, ``mask`` (n,) has a bit for each active lane."""
     n = addresses.shape[0]
     result = np.empty(n, np.int64)
     slots = np.empty(_SLOTS, np.int64)
@@ -67,7 +68,8 @@ def distinct_quotients(
 def worst_bank(
     addresses: NDArray[np.int64], mask: NDArray[np.uint32], divisor: int, banks: int
 ) -> NDArray[np.int64]:
-    """Largest number of distinct ``address // divisor`` equal modulo ``banks``, of each row."""
+    """(n,) largest number of distinct ``address // divisor`` of one bank, the quotient modulo
+    ``banks``; arguments as of :func:`distinct_quotients`."""
     n = addresses.shape[0]
     result = np.empty(n, np.int64)
     head = np.full(banks, -1, np.int8)
@@ -116,9 +118,10 @@ def worst_bank(
 def worst_group(
     keys: NDArray[np.float64], groups: NDArray[np.float64], mask: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Largest number of distinct keys in one group, per row.
+    """(n,) largest number of distinct keys in one group of each access's active lanes.
 
-    ``keys`` is (n, 32); ``groups`` (n, 32, g) names a lane's group by g figures.
+    ``keys`` is (n, 32); ``groups`` (n, 32, g) names a lane's group by g figures; ``mask`` (n,) has
+    a bit for each active lane.
     """
     n = keys.shape[0]
     figures = groups.shape[2]
@@ -155,9 +158,10 @@ def worst_group(
 
 @compiled(nogil=True)
 def colours(conflicts: NDArray[np.uint32], mask: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Number of colours that greedy colouring in lane order uses, (n,).
+    """(n,) number of colours that greedy colouring in lane order uses.
 
-    ``conflicts[i, l]`` has bit k set where lanes l and k are serialized.
+    ``conflicts`` (n, 32) has, of lane l, bit k set where lanes l and k are serialized; ``mask``
+    (n,) has a bit for each active lane.
     """
     n = conflicts.shape[0]
     result = np.empty(n, np.int64)

@@ -313,6 +313,12 @@ class Machine(ShortRepr):
         return tuple(self.memory(name) for name in self.space(space).levels)
 
     @cached_property
+    def direct_space(self) -> MemorySpace:
+        """The space of plain pointers, where arrays are before any move and from where tiles are
+        filled; the first space where a machine has none."""
+        return next((s for s in self.spaces if s.way.is_plain), self.spaces[0])
+
+    @cached_property
     def l2(self) -> Memory | None:
         """The cache that all SMs share; None where there is none, or its size is not known."""
         caches = (m for m in self.memories if m.scope == "die" and not m.software_managed)

@@ -10,7 +10,6 @@ import numpy as np
 
 from placewise.choose.legality import Legality
 from placewise.machine.machine import Machine, Memory
-from placewise.memory.reuse.counters import direct_space
 from placewise.memory.reuse.histogram import ReuseHistogram, cache_groups, reuse_histogram
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.staging import staging_traffic
@@ -138,7 +137,7 @@ class PlacementCosts:
             reach = missed
         times = {space.path: time}
         if in_tile and array.tile is not None:
-            direct = direct_space(self._machine)
+            direct = self._machine.direct_space
             staged = staging_traffic(
                 self._profile, self._machine, array, array.tile, direct, memories[-1]
             )

@@ -28,7 +28,7 @@ class CacheFolder(TypedDict):
     what: str
     """What it holds."""
     path: str
-    """Its folder."""
+    """Folder of the cache."""
     files: int
     """Files in it."""
     bytes: int
@@ -61,7 +61,7 @@ class BundledCase(TypedDict):
     name: str
     """Name to give to commands."""
     group: str
-    """Its kind of kernel, such as `linear algebra`."""
+    """Kind of kernel, such as `linear algebra`."""
     papers: list[str]
     """Papers that evaluate this kernel, with their name for it, such as `PORPLE mm`."""
     kernel: str
@@ -92,7 +92,7 @@ class DraftedArgument(TypedDict):
     dtype: str
     """Type of its numbers, such as `float32`."""
     array: bool
-    """It is an array, not a scalar."""
+    """Whether the argument is an array; else it is a scalar."""
 
 
 @document

@@ -270,7 +270,7 @@ class LaunchAsItIs(TypedDict):
     """One launch of a program as it is."""
 
     number: int
-    """Its place among the launches, from 1."""
+    """Place among the launches, from 1."""
     kernel: str
     """Name of the kernel."""
     launches: int

@@ -30,7 +30,7 @@ class MeasuredDevice(TypedDict):
     name: str
     """The GPU."""
     arch: str
-    """Its target, such as `sm_80`."""
+    """Target of the GPU, such as `sm_80`."""
     sms: int
     """Number of SMs."""
     l2_bytes: int

@@ -88,7 +88,7 @@ class WarpSample(TypedDict):
     opcode: str
     """Instruction, as in the code that was executed."""
     place: int
-    """Its byte offset in the machine code, or its line of the PTX."""
+    """Byte offset of the instruction in the machine code, or its line of the PTX."""
     file: str | None
     """Source file."""
     line: int | None
@@ -126,7 +126,7 @@ class CodeLine(TypedDict):
     line: int | None
     """Source line that it was compiled from."""
     place: int
-    """Its byte offset in the machine code, or its line of the PTX."""
+    """Byte offset of the instruction in the machine code, or its line of the PTX."""
     executions: int | None
     """Warps that executed it; null where that is not known."""
 
@@ -171,7 +171,7 @@ class WaitedFor(TypedDict):
     """An instruction whose result others wait for."""
 
     place: int
-    """Its byte offset in the machine code."""
+    """Byte offset of the instruction in the machine code."""
     file: str | None
     """Source file."""
     line: int | None
@@ -182,7 +182,7 @@ class StallsAt(TypedDict):
     """What the warps that were watched waited for before they issued an instruction."""
 
     place: int
-    """Its byte offset in the machine code."""
+    """Byte offset of the instruction in the machine code."""
     file: str | None
     """Source file."""
     line: int | None
@@ -243,15 +243,15 @@ class PageForm(TypedDict):
     title: str
     """What it is called on the page."""
     option: int | None
-    """Its position among the options of the advice; null for the present form."""
+    """Position of the form among the options of the advice; null for the present form."""
     file: str
     """Name of its source file."""
     source: str
-    """Its source; empty where there is none."""
+    """Source of the form; empty where there is none."""
     language: Literal["cuda", "ptx"]
     """Language of the source."""
     chart: MemoryChart | None
-    """Its memory chart; null where it was not simulated."""
+    """Memory chart of the form; null where it was not simulated."""
     lines: list[LineHeat]
     """What its source lines ask of the memories."""
     samples: list[WarpSample]
@@ -261,9 +261,9 @@ class PageForm(TypedDict):
     curves: list[Curve]
     """What caches of other sizes would miss."""
     ptx: list[CodeLine]
-    """Its PTX."""
+    """PTX of the form."""
     sass: list[CodeLine]
-    """Its machine code; empty where none can be listed."""
+    """Machine code of the form; empty where none can be listed."""
     roofline: RooflinePoint | None
     """Null where no time is predicted."""
     notes: list[str]

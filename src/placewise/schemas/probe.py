@@ -98,7 +98,7 @@ class PatternLatency(TypedDict):
     number: int
     """Number of the pattern."""
     cycles: float
-    """Its latency."""
+    """Latency of the pattern."""
     what: str
     """What hits and what misses."""
 

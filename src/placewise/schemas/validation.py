@@ -85,7 +85,7 @@ class ModelResult(TypedDict):
     refused: list[Refusal]
     """Why it gave no answer, the most frequent reason first."""
     predictions: list[PredictedTime]
-    """Its answers."""
+    """Answers of the model."""
 
 
 class SearchResult(TypedDict):
@@ -141,7 +141,7 @@ class PaperTable(TypedDict):
     """A table of a paper beside what the program computes."""
 
     title: str
-    """Its title."""
+    """Title of the table."""
     columns: list[str]
     """Heads of the columns."""
     rows: list[list[str | float | int | bool | None]]

@@ -32,7 +32,7 @@ class Field:
     name: str
     size_bytes: int
     align_bytes: int
-    """Its address is a multiple of this."""
+    """What the member's address is a multiple of."""
 
 
 @dataclass(frozen=True)

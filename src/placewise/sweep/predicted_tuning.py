@@ -38,7 +38,7 @@ class TunedKernel:
 
     name: str
     source: Any
-    """Its ``KernelSource``."""
+    """Kernel Tuner's ``KernelSource`` of the kernel."""
     problem_size: Any
     arguments: Sequence[Any]
     grid_div: tuple[Any, Any, Any]

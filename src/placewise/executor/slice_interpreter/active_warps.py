@@ -53,7 +53,7 @@ class Registers:
         """Registers whose array nothing else refers to, so that it may be changed in place."""
 
     def read(self, reg: Reg) -> Lanes:
-        """Its value in the lanes of the active warps."""
+        """Value of a register in the lanes of the active warps."""
         found = self._values.get(reg)
         if found is None:
             return np.zeros((1, 1), DTYPES[reg.type])
@@ -62,7 +62,7 @@ class Registers:
         return self._warps.of(found)
 
     def write(self, reg: Reg, value: Lanes, mask: NDArray[np.bool_]) -> None:
-        """Set it in the lanes of ``mask``, which has the rows of the active warps."""
+        """Set a register in the lanes of ``mask``, which has the rows of the active warps."""
         rows = self._warps.rows
         if rows is None:
             self._own.discard(reg)

@@ -21,7 +21,7 @@ from placewise.memory.reuse.intensity import Intensity
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.staging import LevelCount, staging_traffic
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS
-from placewise.space import MemorySpace, Placement
+from placewise.space import Placement
 
 WHOLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
 """The part of the sampled blocks that counters are made from."""
@@ -83,12 +83,6 @@ class Counters:
     def array(self, name: str) -> ArrayCounters:
         """Counters of array ``name``; raises KeyError for an unknown one."""
         return {a.array: a for a in self.arrays}[name]
-
-
-def direct_space(machine: Machine) -> MemorySpace:
-    """The space of plain pointers, where arrays are before any move and from where tiles are
-    filled."""
-    return next(space for space in machine.spaces if space.way.is_plain)
 
 
 def full_placement(profile: Profile, placement: Placement) -> Placement:
@@ -279,7 +273,7 @@ def array_counters(
     )
     if not tiled or array.tile is None or not requests:
         return result
-    direct = direct_space(machine)
+    direct = machine.direct_space
     staged = staging_traffic(profile, machine, array, array.tile, direct, memories[-1])
     return replace(
         result,
@@ -314,9 +308,8 @@ def counters(
 def served_accesses(profile: Profile, machine: Machine) -> Mapping[str, tuple[float, float]]:
     """For each memory, by name, the number of warp accesses whose data come from it and the bytes
     that they move. Every array that may be placed is taken to be in global memory."""
-    direct = direct_space(machine).name
     names = tuple(a.name for a in profile.arrays if a.fixed is None)
-    placement = Placement.uniform(names, direct)
+    placement = Placement.uniform(names, machine.direct_space.name)
     sharers = cache_sharers(profile, machine, placement)
     served: dict[str, tuple[float, float]] = {}
     for name, space in full_placement(profile, placement):

@@ -22,9 +22,8 @@ RANGES = 34
 def nearest_block_bytes(machine: Machine) -> int:
     """Bytes of a block of the cache nearest to the cores that plain loads go through; 128 where
     there is none."""
-    direct = next(s for s in machine.spaces if s.way.is_plain)
-    cache = machine.memory(direct.levels[0])
-    return cache.block_bytes or 128 if len(direct.levels) > 1 else 128
+    levels = machine.levels(machine.direct_space.name)
+    return levels[0].block_bytes or 128 if len(levels) > 1 else 128
 
 
 def distance_counts(

@@ -269,8 +269,7 @@ class Latencies:
 
 def latencies(machine: Machine) -> Latencies:
     """Latencies of ``machine`` in cycles; 0 for shared or constant memory that it does not have."""
-    direct = direct_space(machine)
-    levels = machine.levels(direct.name)
+    levels = machine.levels(machine.direct_space.name)
     caches = [m for m in levels[:-1] if m.readable]
     die = [m for m in caches if m.scope == "die"]
     l2 = die[-1].latency_cycles if die else 0.0

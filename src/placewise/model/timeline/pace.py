@@ -53,7 +53,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
     schedulers, clock or DRAM bandwidth."""
     l2 = l2_bytes_per_cycle(machine)
     dram = dram_bytes_per_cycle(machine, written)
-    levels = machine.levels(machine.spaces[0].name)
+    levels = machine.levels(machine.direct_space.name)
     last = next((m for m in levels if m.scope == "die" and m is not levels[-1]), levels[-1])
     line_bytes = FETCHED * INSTRUCTION_BYTES
     limits = machine.limits
@@ -81,7 +81,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
 def l2_bytes_per_cycle(machine: Machine) -> float:
     """Bytes per cycle that L2 delivers to all SMs together; where the machine file does not give
     it, the most that the ports of all SMs can take."""
-    for memory in machine.levels(machine.spaces[0].name):
+    for memory in machine.levels(machine.direct_space.name):
         if memory.scope == "die" and memory.detail.bytes_per_cycle:
             return memory.detail.bytes_per_cycle
     return L2_PORT_BYTES * machine.processor.sms

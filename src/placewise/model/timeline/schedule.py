@@ -307,17 +307,17 @@ def tag_cycles(lines: float, machine: Machine) -> float:
 def _pass_cycles(machine: Machine) -> float:
     """Cycles in which the array of L1 and shared memory delivers one word of each bank; 1 where the
     machine file does not give its bytes per cycle."""
-    direct = machine.spaces[0].levels[0]
-    moved = next(m.detail.bytes_per_cycle for m in machine.memories if m.name == direct)
+    nearest = machine.direct_space.levels[0]
+    moved = next(m.detail.bytes_per_cycle for m in machine.memories if m.name == nearest)
     return max(1.0, ALL_BANKS_BYTES / moved) if moved else 1.0
 
 
 def _latency(kind: str, machine: Machine) -> float:
     """Latency of a load that is served in the SM."""
-    direct = machine.spaces[0].levels[0]
+    nearest = machine.direct_space.levels[0]
     for memory in machine.memories:
         if kind in _SHARED_GROUPS and memory.banks:
             return memory.latency_cycles
-        if kind in _ARRAY_GROUPS and memory.name == direct:
+        if kind in _ARRAY_GROUPS and memory.name == nearest:
             return memory.latency_cycles
     return 0.0

@@ -123,15 +123,18 @@ def run(
 ) -> float:
     """Cycles until all blocks have run on ``sms`` SMs, ``resident`` at a time on each.
 
-    ``table`` as of :func:`.schedule.table`; ``path`` are numbers of its rows; ``order`` (blocks,)
-    are rows of ``warps`` (rows, warps of a block), in the order in which blocks start: warp ``w``
-    of a block takes path ``warps[row, w]``. The first instructions issued are written to ``issues``
-    (room, fields of :class:`Issue`); rows that were not needed stay as they are.
+    ``table`` as of :func:`.schedule.table`; ``path`` are numbers of its rows, and ``start`` and
+    ``length`` (paths,) say which part of it each path is. ``order`` (blocks,) are rows of ``warps``
+    (rows, warps of a block), in the order in which blocks start: warp ``w`` of a block takes path
+    ``warps[row, w]``. The first instructions issued are written to ``issues`` (room, fields of
+    :class:`Issue`); rows that were not needed stay as they are.
     """
     per_block = warps.shape[1]
     blocks = order.shape[0]
     per_sm = resident * per_block
     slots = sms * per_sm
+    # Of each warp: its place in `path`, where its path ends, when it can issue, when scoreboards
+    # are released, when it goes on after a barrier, whether it waits there, and its number.
     at = np.zeros(slots, np.int64)
     end = np.zeros(slots, np.int64)
     ready = np.full(slots, _FAR)
@@ -139,6 +142,7 @@ def run(
     resumes = np.zeros(slots)
     waiting = np.zeros(slots, np.int64)
     age = np.zeros(slots, np.int64)
+    # Of each resident block: warps that have not ended, and those that wait at a barrier.
     alive = np.zeros(sms * resident, np.int64)
     arrived = np.zeros(sms * resident, np.int64)
     partitions = sms * pace.partitions
@@ -156,13 +160,16 @@ def run(
     port_free = np.zeros(sms)
     l2_cost = pace.l2_cycles_per_byte / sms
     dram_cost = pace.dram_cycles_per_byte / sms
+    # Of each row: misses, and those of them that DRAM serves, that no warp has waited for yet.
     debt = np.zeros((table.shape[0], 2))
+    # Of each warp: when its asynchronous copies have ended, their last row, and its groups of them.
     copied = np.zeros(slots)
     copier = np.full(slots, -1, np.int64)
     groups = np.zeros((slots, GROUPS))
     committed = np.zeros(slots, np.int64)
     room = issues.shape[0]
     recorded = 0
+    # Of each warp's next instruction: `since`, `fixed`, `data` and `code` of its Issue.
     waits = np.zeros((slots if room else 0, 4))
     producer = np.full(waits.shape[0], -1, np.int64)
     set_by = np.full((waits.shape[0], SCOREBOARDS), -1, np.int64)
@@ -356,8 +363,8 @@ def run(
             now = max(now + 1.0, np.ceil(soonest))
     # A loop, as NumPy's maximum in compiled code makes every process load Numba's linear algebra.
     finished = float(now)
-    for sm in range(drained.size):
-        finished = max(finished, drained[sm])
+    for place in range(drained.size):
+        finished = max(finished, drained[place])
     return finished
 
 

@@ -71,9 +71,9 @@ class Thread(TypedDict):
     """A thread of the launch."""
 
     block: Extent
-    """Its block."""
+    """Block of the thread."""
     thread: Extent
-    """Its place in the block."""
+    """Place of the thread in the block."""
 
 
 class Finding(TypedDict):

@@ -197,7 +197,7 @@ class CalibrationDocument(TypedDict):
     case: str
     """Name of the case."""
     kernel: str
-    """Its kernel."""
+    """Kernel of the case."""
     machine: str
     """Name of the machine."""
     measured_ms: float

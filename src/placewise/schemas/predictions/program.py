@@ -31,7 +31,7 @@ class ArrayCopies(TypedDict):
     array: str
     """Name of the program's array."""
     bytes: int
-    """Its size."""
+    """Size of the array."""
     before_launches: list[int]
     """Launches of each round that it is copied again in front of; none: once at the start."""
     times: int
@@ -61,7 +61,7 @@ class ProgramStep(TypedDict):
     """One launch of a program."""
 
     number: int
-    """Its place among the launches, from 1."""
+    """Place among the launches, from 1."""
     times: int
     """How often it is launched in a row."""
     arrays: dict[str, str]

@@ -50,8 +50,8 @@ def first_ways(
     shift: Int,
     first: NDArray[np.int64],
 ) -> None:
-    """Write to ``first`` the first way of the set of each of ``n`` ``words``, which hold line
-    numbers from bit ``shift`` on."""
+    """Write to ``first`` the first way of the set of each of the ``n`` words of ``request``, which
+    hold line numbers from bit ``shift`` on."""
     begin = g.first_way + instance * g.sets * g.lanes
     if g.hashed:
         for k in range(n):

@@ -31,14 +31,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.compiled_code import compiled
 from placewise.executor.result import Execution
 from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate.caches.cache import Caches, access, new_caches
-from placewise.memory.simulate.caches.geometry import Geometry, Int
+from placewise.memory.simulate.caches.cache import Caches, lines_missed, new_caches
+from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.memory.simulate.caches.hierarchy import shared_memory
 from placewise.memory.simulate.metrics.traffic import CodeTraffic
 
@@ -218,17 +217,7 @@ def _pass(state: Caches, rounds: list[tuple[NDArray[np.int64], float]]) -> float
     total = 0.0
     for lines, times in rounds:
         simulated = min(_SIMULATED, math.ceil(times))
-        missed = [int(_missed(state, lines)) for _ in range(simulated)]
+        missed = [int(lines_missed(state, lines)) for _ in range(simulated)]
         later = missed[-1] * max(0.0, times - simulated)
         total += sum(missed) * min(1.0, times / simulated) + later
     return total
-
-
-@compiled(nogil=True)
-def _missed(state: Caches, lines: NDArray[np.int64]) -> Int:
-    """Number of lines of a sequence that are not in the cache."""
-    missed = 0
-    for k in range(lines.shape[0]):
-        absent, _, _ = access(state, 0, 0, lines[k], 1, 1, 1)
-        missed += absent
-    return missed

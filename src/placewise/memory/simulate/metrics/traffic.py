@@ -86,8 +86,8 @@ class SiteTraffic:
     file describes them; the cache nearest to the SM is first. ``sectors``, ``lines`` and
     ``l1_hits`` do not include these."""
     tlbs: tuple[TlbTraffic, ...] = ()
-    """Its requests to each level of address translation in the traced part; the level nearest to
-    the SM is first."""
+    """Requests of the instruction to each level of address translation in the traced part; the
+    level nearest to the SM is first."""
 
     @property
     def array_or_memory(self) -> str:

@@ -32,7 +32,7 @@ def cache_curves(run: SimulatedLaunch, seen: SmAccesses | None) -> list[dict[str
         static = read_cubin(run.kernel.cubin, run.kernel.entry).static_shared_bytes
     caches = hierarchy(run.machine, run.occupancy, static + run.launch.shared_bytes)
     found = []
-    space = run.machine.spaces[0].name
+    space = run.machine.direct_space.name
     loads = np.zeros(0, np.int64) if seen is None else seen.loaded_sectors()
     first = caches.first_cache(space)
     if seen is not None and len(loads) and first < len(caches.first):

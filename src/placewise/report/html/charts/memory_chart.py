@@ -118,9 +118,9 @@ def _below_sms(
 
 
 def _size(machine: Machine, scope: str) -> int | None:
-    """Capacity in bytes of the nearest cache of the first space with this ``scope``; None where
-    there is none."""
-    levels = machine.levels(machine.spaces[0].name)[:-1]
+    """Capacity in bytes of the nearest cache with this ``scope`` that plain loads go through; None
+    where there is none."""
+    levels = machine.levels(machine.direct_space.name)[:-1]
     return next((m.size_bytes for m in levels if m.scope == scope), None)
 
 
