@@ -36,7 +36,9 @@ class Execution(ShortRepr):
     written: frozenset[str]
     """Names of arrays that the kernel stores to (or updates atomically)."""
     warp_instructions: int
+    """Instructions that warps executed, whole launch."""
     thread_instructions: int
+    """Instructions that active threads executed, whole launch."""
     sites: tuple[Site, ...]
     site_executions: NDArray[np.int64]
     """(sites,) warp executions of each memory instruction, whole launch."""

@@ -39,9 +39,11 @@ class MemoryDetail:
     sector_bytes: int | None = None
     """Bytes that are fetched at a time."""
     ways: int | None = None
+    """Lines that a set of a cache holds."""
     policy: str | None = None
     """Replacement: one of :data:`placewise.machine.msl.details.POLICIES`."""
     way_probabilities: tuple[float, ...] = ()
+    """Share of the replacements that each way has, for the policy ``weighted``."""
     index: str | None = None
     """How a line's set follows from its number: ``modulo`` or ``hashed``."""
     writes: str | None = None
@@ -100,21 +102,28 @@ class Memory:
 
     name: str
     id: int
+    """Number by which other entries of the file may name it."""
     software_managed: bool
+    """Whether programs place data there; False for a cache."""
     readable: bool
     writable: bool
     dim: int | None
+    """Dimensions that arrays must have to be placed there; None: any number."""
     size_bytes: int | None
     """Capacity. Where a file gives it in elements, elements of 4 bytes are meant for a cache; for a
     memory that holds arrays it is None, and ``size_elements`` limits each array."""
     block_bytes: int | None
     """Size of one transaction or cache block."""
     banks: int | None
+    """Banks that each serve a word at a time."""
     latency_cycles: float
     """Latency of a read transaction served here."""
     write_latency_cycles: float
+    """Latency of a write transaction."""
     upper: tuple[str, ...]
+    """Names of the memories nearer to the cores on the way here, nearest first."""
     lower: tuple[str, ...]
+    """Names of the memories farther from the cores, nearest first."""
     scope: str
     """Share scope: core, sm, tpc or die."""
     concurrency: tuple[float, float] | None
@@ -132,11 +141,14 @@ class Limits:
     """Launch limits and resources of one SM; ``None`` where unknown."""
 
     compute_capability: tuple[int, int]
+    """(major, minor)."""
     clock_mhz: float | None
     """Highest clock of the SMs that the maker promises for typical loads (boost)."""
     max_threads_per_block: int
     max_block: tuple[int, int, int]
+    """Most threads of a block along x, y and z."""
     max_grid: tuple[int, int, int]
+    """Most blocks of a grid along x, y and z."""
     max_threads_per_sm: int
     max_blocks_per_sm: int
     registers_per_sm: int
@@ -152,6 +164,7 @@ class Limits:
     dram_bandwidth_achieved_gb_per_s: float | None = None
     """Highest bandwidth of DRAM that streaming kernels were measured to get."""
     schedulers_per_sm: int | None = None
+    """Warp schedulers of an SM: one in each of its partitions."""
     issues_per_scheduler: int | None = None
     """Warp instructions that one scheduler can issue in a cycle."""
     launch_overhead_ns: float | None = None
@@ -219,6 +232,7 @@ class Tlb:
 
     name: str
     entries: int | None = None
+    """Pages that it knows at a time."""
     ways: tuple[int, ...] = ()
     """Number of entries of each set."""
     page_bytes: int | None = None
@@ -251,6 +265,7 @@ class Dram:
     row_bytes: int | None = None
     """Bytes that one row buffer holds."""
     column_bits: tuple[int, ...] = ()
+    """Address bits of the place within a row."""
     row_bits: tuple[int, ...] = ()
     """Address bits of the row; they may also be hashed into bank or channel."""
     bank_hashes: tuple[int, ...] = ()

@@ -19,6 +19,7 @@ class AccessFacts:
     """Facts about one array that the rules use."""
 
     written: bool
+    """The kernel stores to the array."""
     coalesced: bool
     """Every access of a warp takes as few transactions of global memory as its bytes allow."""
     repeated: bool

@@ -31,6 +31,7 @@ class PairError:
     """The fitted error of one model's ratios of times; errors are in the logarithm of the ratio."""
 
     base: float
+    """Size of the error of forms that hardly differ."""
     by_change: float
     """Size of the error per unit of change (see :func:`change_of`)."""
     by_ratio: float

@@ -18,6 +18,7 @@ class Ratio:
     """Predicted time of a placement over that of another."""
 
     ratio: float
+    """The predicted ratio."""
     low: float
     high: float
     """Interval that holds the measured ratio with a probability of 80 %."""

@@ -30,6 +30,7 @@ class Accuracy:
     factor: float
     """The factor that gives the least mean error."""
     spearman: float
+    """Rank correlation of predicted and measured times."""
     regret: float
     """Measured time of the model's first choice over the measured optimum, less 1."""
     regret_of_20: float

@@ -39,8 +39,11 @@ class Answer:
     total: float
     """Nanoseconds where ``absolute``, else the model's own measure."""
     low: float
+    """Lower end of the interval of ``total``."""
     high: float
+    """Upper end of the interval of ``total``."""
     absolute: bool
+    """Whether ``total`` is a time."""
     parts: tuple[tuple[str, float], ...] = ()
     """(part of the machine, time that it needs by itself as a share of the total)."""
     notes: tuple[str, ...] = ()

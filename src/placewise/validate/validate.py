@@ -45,7 +45,9 @@ class ModelResult:
     """(rows,) nanoseconds, or the model's own measure."""
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    """(rows,) each: ends of the interval of ``predicted``."""
     absolute: bool
+    """Whether ``predicted`` are times."""
     refused: tuple[tuple[str, int], ...]
     """(why it gave no answer, for how many configurations), the most frequent first."""
     accuracy: Accuracy | None

@@ -33,10 +33,10 @@ def read_limits(
     """Limits of a machine file.
 
     A required limit that is missing or ``?`` gets the figure of compute capability 2.0, the
-    machines MSL was published with (CUDA C Programming Guide 5.5, Technical
-    Specifications per Compute Capability), and a warning;
-    shared memory that of the machine's own shared memory, ``shared_bytes``. Raises MachineError
-    for an unknown or repeated limit, a value of the wrong kind or an unknown unit.
+    machines MSL was published with (CUDA C Programming Guide 5.5, Technical Specifications per
+    Compute Capability), and a warning; shared memory gets that of the machine's own shared memory,
+    ``shared_bytes``. Raises MachineError for an unknown or repeated limit, a value of the wrong
+    kind or an unknown unit.
     """
     values, sources = read_settings(entry.limits if entry else (), _LIMITS, "limit", cite, filename)
     own = {"shared_memory_per_block": shared_bytes, "shared_memory_per_sm": shared_bytes}

@@ -25,12 +25,17 @@ class Accesses:
     """Warp accesses to arrays; the columns of :class:`TraceChunk` that the memory system needs."""
 
     site: NDArray[np.int32]
+    """(n,) memory instruction of each access."""
     block: NDArray[np.int32]
     warp: NDArray[np.int32]
     mask: NDArray[np.uint32]
+    """(n,) active lanes, a bit for each."""
     array: NDArray[np.int32]
+    """(n,) number of the array among those of the run."""
     base: NDArray[np.int64]
+    """(n,) lane 0's bytes from the array's start."""
     stride: NDArray[np.int32]
+    """(n,) bytes from one lane to the next."""
     row: NDArray[np.int32]
     """Row of ``offsets``; -1 where the lanes of the whole warp have a constant stride."""
     offsets: NDArray[np.int32]

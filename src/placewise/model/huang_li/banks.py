@@ -31,15 +31,19 @@ class RowTimes:
 
 @dataclass(frozen=True)
 class BankLoad:
-    """What one bank has to do in a launch, or in the traced part of one."""
+    """What one bank has to do in a launch, or in the traced part of one; times are in one unit."""
 
     requests: float
     hits: float
+    """Requests whose row is open."""
     misses: float
+    """Requests while no row is open."""
     conflicts: float
+    """Requests while another row is open."""
     gap_mean: float
     """Mean time between two arrivals."""
     gap_deviation: float
+    """Standard deviation of the time between two arrivals."""
 
 
 def parity(addresses: NDArray[np.int64], mask: int) -> NDArray[np.int64]:

@@ -58,7 +58,9 @@ class Observed:
     """One launch in numbers; cycles are of the SM's clock."""
 
     total_warps: float
+    """Warps of the launch."""
     active_sms: float
+    """SMs that have blocks."""
     resident_warps: float
     """Resident warps of an SM (N in the paper)."""
     instructions: float
@@ -263,6 +265,7 @@ class Latencies:
     constant: float
     """The nearest cache of constant memory."""
     shared: float
+    """Shared memory without bank conflicts."""
     second_constant: float = 0.0
     """The next cache of constant memory; L2's latency where there is none."""
 

@@ -25,8 +25,11 @@ class Replays:
     global_divergence: float = 0.0
     """Addresses of a warp diverge in global memory, or ask for more words than one cycle loads."""
     constant_misses: float = 0.0
+    """Misses of the nearest constant cache."""
     constant_divergence: float = 0.0
+    """Different addresses of a constant load beyond the first."""
     bank_conflicts: float = 0.0
+    """Passes of a shared access beyond the first."""
 
     @property
     def total(self) -> float:

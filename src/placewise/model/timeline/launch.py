@@ -36,6 +36,7 @@ class Course(NamedTuple):
     per_block: float
     """Cycles that each further block adds while the SM is full."""
     total: float
+    """Cycles of the whole launch."""
 
 
 def course(
@@ -110,9 +111,13 @@ class Blocks(NamedTuple):
     """The traced blocks, in the form that the timeline runs."""
 
     table: NDArray[np.float64]
+    """(rows, columns of :class:`placewise.model.timeline.schedule.Row`)"""
     path: NDArray[np.int64]
+    """(steps,) rows of ``table``, all paths one after another."""
     start: NDArray[np.int64]
+    """(paths,) where each path begins in ``path``."""
     length: NDArray[np.int64]
+    """(paths,) instructions of each path."""
     warps: NDArray[np.int64]
     """(rows, warps of a block) path of each warp, as :func:`placewise.model.timeline.warps.run`
     takes them."""

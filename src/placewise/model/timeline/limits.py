@@ -35,6 +35,7 @@ class Work:
     """Work of all blocks of one kind."""
 
     blocks: int
+    """Blocks of the kind in the launch."""
     executions: Mapping[int, float]
     """Warps that execute each instruction, by offset."""
     rows: Mapping[int, Row]

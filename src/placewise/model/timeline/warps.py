@@ -43,6 +43,7 @@ class Pace(NamedTuple):
     """Figures of a machine that the timeline uses, in cycles of its SMs."""
 
     partitions: int
+    """Partitions of an SM, each with a scheduler."""
     l2_cycles_per_byte: float
     """Cycles that one SM's share of L2's bandwidth needs for a byte."""
     dram_cycles_per_byte: float

@@ -41,6 +41,7 @@ class BankTraffic:
     gap_sum: NDArray[np.float64]
     """Sum of the times between the arrivals of two consecutive requests."""
     gap_squares: NDArray[np.float64]
+    """Sum of the squares of these times."""
     duration: float
     """Time that the launch takes. The unit is an instruction that an SM issues if the number of
     instructions between two memory accesses is known (Huang and Li 2017, section III-C3). Else it

@@ -127,6 +127,7 @@ class CodeTraffic(NamedTuple):
     first: float = 0.0
     """Sectors read when each SM executes the code for the first time."""
     later: float = 0.0
+    """Sectors read again afterwards."""
 
     def sectors(self, launches: float = 1.0) -> float:
         """Sectors read in a launch with ``launches`` times as many blocks."""
@@ -142,6 +143,7 @@ class ConstantFill(NamedTuple):
     hits: float = 0.0
     """Sectors found in L2."""
     dram: float = 0.0
+    """Sectors fetched from DRAM."""
 
 
 NO_FILL = ConstantFill()
