@@ -137,17 +137,15 @@ class PlacementCosts:
             reach = missed
         times = {space.path: time}
         if in_tile and array.tile is not None:
-            direct = self._machine.direct_space
-            staged = staging_traffic(
-                self._profile, self._machine, array, array.tile, direct, memories[-1]
-            )
+            staged = staging_traffic(self._profile, self._machine, array, array.tile, memories[-1])
             fill = 0.0
             for level in staged.levels:
                 memory = self._machine.memory(level.memory)
                 fill += (
                     level.transactions * memory.latency_cycles * self._concurrency(memory, alpha)
                 )
-            times[direct.path] = times.get(direct.path, 0.0) + fill
+            path = self._machine.direct_space.path
+            times[path] = times.get(path, 0.0) + fill
         return times
 
     def _transactions(self, array: ArrayProfile, memory: Memory, *, in_tile: bool) -> float:

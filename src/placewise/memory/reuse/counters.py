@@ -273,12 +273,11 @@ def array_counters(
     )
     if not tiled or array.tile is None or not requests:
         return result
-    direct = machine.direct_space
-    staged = staging_traffic(profile, machine, array, array.tile, direct, memories[-1])
+    staged = staging_traffic(profile, machine, array, array.tile, memories[-1])
     return replace(
         result,
         staging=staged.levels,
-        staging_path=direct.path,
+        staging_path=machine.direct_space.path,
         staging_bytes=staged.bytes,
     )
 

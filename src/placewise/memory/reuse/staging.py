@@ -9,7 +9,6 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.stream import STORE
 from placewise.memory.transactions import fill_transactions
-from placewise.space import MemorySpace
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,11 @@ class Staging:
     """Bytes that all blocks' tiles move in and out."""
 
 
+# Long for the fields of its results, one on each line.
 def staging_traffic(
-    profile: Profile,
-    machine: Machine,
-    array: ArrayProfile,
-    tile: Tile,
-    direct: MemorySpace,
-    shared: Memory,
+    profile: Profile, machine: Machine, array: ArrayProfile, tile: Tile, shared: Memory
 ) -> Staging:
-    """Traffic of all blocks' tiles of ``array``, filled from space ``direct`` into ``shared``.
+    """Traffic of all blocks' tiles of ``array``, filled by plain loads into ``shared``.
 
     Threads copy consecutive elements. The fill's loads always miss the SM's caches. The first load
     of each cache block of the array goes to the memory where the data live; further ones go to the
@@ -61,7 +56,7 @@ def staging_traffic(
     goes to the memory where the data live. Tiles that the kernel overwrites completely are not
     filled; copies that begin with zeros are cleared, which takes no loads.
     """
-    memories = machine.levels(direct.name)
+    memories = machine.levels(machine.direct_space.name)
     home = memories[-1]
     on_die = [m for m in memories[:-1] if m.scope == "die"]
     blocks = profile.launch.blocks
@@ -75,6 +70,7 @@ def staging_traffic(
     back = 1.0 if array.requests[STORE] else 0.0
     filled = 0.0 if tile.written_whole or tile.merge else 1.0
     set_up = 0.0 if tile.written_whole else 1.0
+    # Share of the tiles that comes from the memory where the data live; the rest hits the cache.
     cold = filled
     if filled and on_die and (on_die[-1].size_bytes or 0) >= resident:
         cold = min(1.0, array.bytes / all_bytes)

@@ -81,11 +81,10 @@ class ArrayStream:
         return np.bincount(self.tag, weights=active, minlength=TAGS).astype(np.int64)
 
 
-def _halves(
-    sample: BlockSample, run: int, sm: NDArray[np.int64], block: NDArray[np.int32]
-) -> NDArray[np.uint8]:
-    """Half of the sample (0 or 1) that each access belongs to: runs of SMs, or else SMs or blocks,
-    belong to the halves alternately."""
+def _halves(sample: BlockSample, run: int, block: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """(n,) half of the sample (0 or 1) that each access, by ``block`` (n,), belongs to: runs of
+    SMs, or else SMs or blocks, belong to the halves alternately."""
+    sm = block % len(sample.sms)
     sampled = np.flatnonzero(sample.sms)
     for unit, of in ((sampled // run, sm // run), (sampled, sm)):
         units = np.unique(unit)
@@ -105,38 +104,10 @@ def array_streams(
     """
     if not len(accesses):
         return {}
-    # Numba takes a good part of a second to import, so it is imported only when a run is profiled.
-    from placewise.memory.reuse.interleave import interleave
-
-    sms = len(sample.sms)
-    sm = accesses.block.astype(np.int64) % sms
-    rank = accesses.block.astype(np.int64) // sms
-    warps = int(accesses.warp.max()) + 1
-    task = (sm * (int(rank.max()) + 1) + rank) * warps + accesses.warp
-    by_task = np.argsort(task, kind="stable")
-    task = task[by_task]
-
-    warp_first = np.flatnonzero(np.r_[True, task[1:] != task[:-1]])
-    block = task[warp_first] // warps
-    block_first = np.flatnonzero(np.r_[True, block[1:] != block[:-1]])
-    block_sm = block[block_first] // (int(rank.max()) + 1)
-    sm_blocks = np.searchsorted(block_sm, np.arange(sms + 1))
-    order = np.empty(len(accesses), np.int64)
-    sm_of = np.empty(len(accesses), np.int32)
-    interleave(
-        sm_blocks.astype(np.int64),
-        np.r_[block_first, len(warp_first)].astype(np.int64),
-        np.r_[warp_first, len(task)].astype(np.int64),
-        max(1, resident),
-        order,
-        sm_of,
-    )
-    order = by_task[order]
-
+    order, sm_of = _issue_order(accesses, len(sample.sms), max(1, resident))
     stores = np.array([s.kind != "load" for s in sites], dtype=np.uint8)
     lane_bytes = np.array([s.lane_bytes for s in sites], dtype=np.int32)
-    half = _halves(sample, run, sm, accesses.block)
-    tag = 2 * half + stores[accesses.site]
+    tag = 2 * _halves(sample, run, accesses.block) + stores[accesses.site]
     late = (accesses.block >= sample.middle).astype(np.uint8)
     streams = {}
     for array in np.unique(accesses.array).tolist():
@@ -158,3 +129,36 @@ def array_streams(
             accesses.warp[at],
         )
     return streams
+
+
+def _issue_order(
+    accesses: Accesses, sms: int, resident: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """(n,) numbers of the accesses in the order in which ``sms`` SMs issue them, and the SM of
+    each."""
+    # Numba takes a good part of a second to import, so it is imported only when a run is profiled.
+    from placewise.memory.reuse.interleave import interleave
+
+    sm = accesses.block.astype(np.int64) % sms
+    rank = accesses.block.astype(np.int64) // sms
+    warps = int(accesses.warp.max()) + 1
+    task = (sm * (int(rank.max()) + 1) + rank) * warps + accesses.warp
+    by_task = np.argsort(task, kind="stable")
+    task = task[by_task]
+
+    warp_first = np.flatnonzero(np.r_[True, task[1:] != task[:-1]])
+    block = task[warp_first] // warps
+    block_first = np.flatnonzero(np.r_[True, block[1:] != block[:-1]])
+    block_sm = block[block_first] // (int(rank.max()) + 1)
+    sm_blocks = np.searchsorted(block_sm, np.arange(sms + 1))
+    order = np.empty(len(accesses), np.int64)
+    sm_of = np.empty(len(accesses), np.int32)
+    interleave(
+        sm_blocks.astype(np.int64),
+        np.r_[block_first, len(warp_first)].astype(np.int64),
+        np.r_[warp_first, len(task)].astype(np.int64),
+        resident,
+        order,
+        sm_of,
+    )
+    return by_task[order], sm_of

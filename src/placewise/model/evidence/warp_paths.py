@@ -135,17 +135,7 @@ def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Tra
     program = sliced.program
     places = [np.array(block.places, np.int64) for block in program.blocks]
     sizes = np.array([len(own) for own in places], np.int64)
-    paths: dict[bytes, int] = {}
-    found: list[NDArray[np.int64]] = []
-    warps = np.zeros((len(rows), int(np.count_nonzero(sliced.block_of_warp == 0))), np.int64)
-    for n, row in enumerate(rows.tolist()):
-        for w, warp in enumerate(np.flatnonzero(sliced.block_of_warp == row).tolist()):
-            path = sliced.path(warp)
-            key = path.tobytes()
-            if key not in paths:
-                paths[key] = len(found)
-                found.append(path)
-            warps[n, w] = paths[key]
+    found, warps = _different_paths(sliced, rows)
     whole = np.array([int(sizes[path].sum()) for path in found])
     # All are shortened by the same factor, so that their ratios of lengths stay.
     least = min(1.0, LONGEST / max(1, int(whole.max())))
@@ -187,6 +177,25 @@ def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Tra
         kind,
         blocks.launch,
     )
+
+
+def _different_paths(
+    sliced: SlicedTrace, rows: NDArray[np.int64]
+) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """The different paths of the warps in the blocks ``rows`` of a trace, each in basic blocks, and
+    (blocks, warps of a block) which of them each warp takes."""
+    numbers: dict[bytes, int] = {}
+    found: list[NDArray[np.int64]] = []
+    warps = np.zeros((len(rows), int(np.count_nonzero(sliced.block_of_warp == 0))), np.int64)
+    for n, row in enumerate(rows.tolist()):
+        for w, warp in enumerate(np.flatnonzero(sliced.block_of_warp == row).tolist()):
+            path = sliced.path(warp)
+            key = path.tobytes()
+            if key not in numbers:
+                numbers[key] = len(found)
+                found.append(path)
+            warps[n, w] = numbers[key]
+    return found, warps
 
 
 def _instructions_of_kinds(sliced: SlicedTrace, blocks: BlockKinds) -> list[float]:

@@ -111,6 +111,7 @@ class Observed:
         return self.off_chip + self.constant.requests + self.shared.requests
 
 
+# Long, because it sets the result's many fields, one on each line.
 def observe(
     run: SimulatedLaunch,
     machine: Machine,
