@@ -64,11 +64,16 @@ def report_console() -> Console:
     return console if console.is_terminal else Console(width=REPORT_WIDTH)
 
 
+def finite_number(value: float) -> float | None:
+    """``value``; None where it is infinite or NaN, which JSON does not have."""
+    return value if math.isfinite(value) else None
+
+
 def finite(data: object) -> object:
     """``data`` with null for infinities and NaN, which JSON does not have."""
     match data:
         case float():
-            return data if math.isfinite(data) else None
+            return finite_number(data)
         case dict():
             return {key: finite(value) for key, value in data.items()}
         case list() | tuple():

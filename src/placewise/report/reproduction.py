@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from placewise.report.formats import finite_number
 from placewise.reproduce.result import Cell, Reproduction
 from placewise.reproduce.result import Table as Data
 
@@ -87,7 +87,7 @@ def reproduction_document(found: Sequence[Reproduction]) -> dict[str, Any]:
                 "name": one.name,
                 "paper": one.paper,
                 "verdict": one.verdict,
-                "figures": {k: _finite(v) for k, v in one.figures.items()},
+                "figures": {k: finite_number(v) for k, v in one.figures.items()},
                 "missing": list(one.missing),
                 "tables": [
                     {
@@ -102,7 +102,3 @@ def reproduction_document(found: Sequence[Reproduction]) -> dict[str, Any]:
             for one in found
         ],
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -13,6 +13,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from placewise.report.formats import finite_number
+
 if TYPE_CHECKING:
     from placewise.validate import ModelResult, TableResult
 
@@ -192,7 +194,7 @@ def _model_document(model: ModelResult) -> dict[str, Any]:
     return {
         "model": model.model,
         "unit": unit,
-        "accuracy": accuracy and {k: _finite(v) for k, v in accuracy.items()},
+        "accuracy": accuracy and {k: finite_number(v) for k, v in accuracy.items()},
         "placements": [asdict(p) for p in model.placements],
         "refused": [{"why": why, "configurations": count} for why, count in model.refused],
         "predictions": [
@@ -209,7 +211,3 @@ def _model_document(model: ModelResult) -> dict[str, Any]:
 
 def _arrays(model: ModelResult) -> tuple[Any, Any, Any]:
     return model.predicted, model.low, model.high
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
