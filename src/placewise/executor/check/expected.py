@@ -87,7 +87,7 @@ def atomics_looked_at(program: Program) -> frozenset[int]:
             used.add(block.terminator.condition)
         elif isinstance(block.terminator, Switch):
             used.add(block.terminator.index)
-    return frozenset(n.attr.site for n in used if n.op == "atomic" and isinstance(n.attr, Access))
+    return frozenset(n.access.site for n in used if n.op == "atomic")
 
 
 def _sources(

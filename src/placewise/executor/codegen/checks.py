@@ -9,7 +9,7 @@ from __future__ import annotations
 from placewise.executor.codegen.state import State
 from placewise.executor.codegen.values import warpops
 from placewise.executor.device_memory.address_space import Slot
-from placewise.executor.ir.nodes import BITS, Access, Barrier, Block, Node, Sync
+from placewise.executor.ir.nodes import BITS, Barrier, Block, Node, Sync
 
 _WORDS = 32 * 8
 """Bytes of the first operand in the buffer."""
@@ -18,8 +18,7 @@ _WORDS = 32 * 8
 def allowed(s: State, n: Node, mask: str) -> str:
     """Emit the checker's call before an access; returns the lanes of ``mask`` whose access is
     allowed. The checker notes the others, which must not access."""
-    access = n.attr
-    assert isinstance(access, Access)
+    access = n.access
     if n.op not in ("load", "store", "atomic"):
         return mask
     scratch = s.invariant(Slot.CHECK_SCRATCH, "ptr")

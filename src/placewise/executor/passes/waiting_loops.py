@@ -89,10 +89,10 @@ def _tainted(inside: list[Block], sources: set[Node]) -> set[Reg]:
         changed = False
         for block in inside:
             for n in block.nodes:
-                if n.op != "set" or n.attr in tainted or not isinstance(n.attr, Reg):
+                if n.op != "set" or n.reg in tainted:
                     continue
                 if _depends(n.args[0], sources, tainted):
-                    tainted.add(n.attr)
+                    tainted.add(n.reg)
                     changed = True
     return tainted
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.address_space import WINDOW_SHIFT
-from placewise.executor.ir.nodes import Access, Node, Program, Reg
+from placewise.executor.ir.nodes import Node, Program, Reg
 from placewise.executor.slice_interpreter.guarded import Guarded
 
 MEMORY = frozenset({"load", "store", "atomic", "texture"})
@@ -121,14 +121,13 @@ class BackwardSlice:
 
     def _texel(self, n: Node) -> Node:
         """Address of a texel in linear memory: its texture's window plus index times size."""
-        access, (object_, index) = n.attr, n.args[:2]
-        assert isinstance(access, Access)
+        object_, index = n.args[:2]
 
         def made(op: str, *args: Node, attr: int | None = None) -> Node:
             return Node(op, "i64", args, attr, n.number)
 
         window = made("and", object_, made("const", attr=-1 << WINDOW_SHIFT & (1 << 64) - 1))
-        size = made("const", attr=_WORD_BYTES * self._words[access.site])
+        size = made("const", attr=_WORD_BYTES * self._words[n.access.site])
         return made("add", window, made("mul", made("zext", index), size))
 
     def _roots(self, program: Program) -> Iterator[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.executor.ir.nodes import Access, Node, Program, Reg
+from placewise.executor.ir.nodes import Node, Program, Reg
 from placewise.executor.texture.texture_words import TexelRead
 
 _UNKNOWN = TexelRead(0, 4)
@@ -21,35 +21,27 @@ def texture_reads(
     for block in program.blocks:
         for n in block.nodes:
             if n.op == "set":
-                assert isinstance(n.attr, Reg)
-                defined.setdefault(n.attr, set()).add(n.args[0])
+                defined.setdefault(n.reg, set()).add(n.args[0])
             elif n.op in ("texture", "sample"):
                 textures.append(n)
     found: list[TexelRead | None] = [None] * len(program.accesses)
     for n in textures:
-        assert isinstance(n.attr, Access)
         handle = n.args[0]
         seen: set[Node] = set()
         while handle.op == "get" and handle not in seen:
             seen.add(handle)
-            values = defined.get(handle.attr, set()) if isinstance(handle.attr, Reg) else set()
+            values = defined.get(handle.reg, set())
             if len(values) != 1:
                 break
             handle = next(iter(values))
-        known = handle.op == "param" and isinstance(handle.attr, int)
-        read = by_parameter.get(handle.attr, _UNKNOWN) if known else _UNKNOWN  # type: ignore[arg-type]
-        found[n.attr.site] = read
+        known = handle.op == "param"
+        found[n.access.site] = by_parameter.get(handle.integer, _UNKNOWN) if known else _UNKNOWN
     return tuple(found)
 
 
 def words_of(program: Program, reads: tuple[TexelRead | None, ...]) -> tuple[int, ...]:
     """Per site, 32-bit words of a texel where it is a plain load of linear memory, else 0."""
-    fetches = {
-        n.attr.site
-        for block in program.blocks
-        for n in block.nodes
-        if n.op == "texture" and isinstance(n.attr, Access)
-    }
+    fetches = {n.access.site for b in program.blocks for n in b.nodes if n.op == "texture"}
     return tuple(
         read.words if read is not None and site in fetches else 0 for site, read in enumerate(reads)
     )

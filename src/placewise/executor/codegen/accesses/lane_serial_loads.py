@@ -22,7 +22,7 @@ from placewise.executor.codegen.loops import loop_patterns
 from placewise.executor.codegen.loops.loop_patterns import Parts
 from placewise.executor.codegen.state import State
 from placewise.executor.codegen.tracing import records
-from placewise.executor.ir.nodes import BITS, Access, Node
+from placewise.executor.ir.nodes import BITS, Node
 
 _CACHE = 32
 """Bytes kept of an array: its start, the number of elements at which a load may begin, its host
@@ -112,13 +112,11 @@ class LaneLoads:
     def _group_all(self, loads: list[Node]) -> None:
         kinds: dict[Node, Kind] = {}
         for n in loads:
-            assert isinstance(n.attr, Access)
-            kinds[n] = kind_of(n.attr, traced=n.attr.space in self.s.options.traced)
+            kinds[n] = kind_of(n.access, traced=n.access.space in self.s.options.traced)
         reach = loop_patterns.displacements(kinds)
         known: dict[tuple[object, ...], _Group] = {}
         for n, kind in kinds.items():
-            assert isinstance(n.attr, Access)
-            parts = loop_patterns.parts_of(n.args[0], n.attr)
+            parts = loop_patterns.parts_of(n.args[0], n.access)
             key: tuple[object, ...] = (loop_patterns.group_of(parts, kind), kind.traced)
             low, high, _ = reach[loop_patterns.group_of(parts, kind)]
             if high - low >= _FAR:
@@ -176,8 +174,7 @@ class LaneLoads:
     def load(self, n: Node, rows: str, is_first: str) -> None:
         """Emit one load. ``rows`` points to the lane's offsets of this turn; ``is_first`` (i1) says
         whether other lanes have yet to come."""
-        s, access, group = self.s, n.attr, self.groups[n]
-        assert isinstance(access, Access)
+        s, access, group = self.s, n.access, self.groups[n]
         kind, array = group.kind, self._arrays[group.sharing]
         if group.first is n:
             self._relative[group.number] = self._check(group, array, is_first)
@@ -285,8 +282,7 @@ class LaneLoads:
                 s.start(here)
             written = records.Rows(s, mask, count, large=s.options.large)
             for n in self.recorded:
-                access, group = n.attr, self.groups[n]
-                assert isinstance(access, Access)
+                access, group = n.access, self.groups[n]
                 further = loop_patterns.parts_of(n.args[0], access).constant - group.low
                 offsets = s.beyond(rows, self._rows[group.number])
                 start = self._starts[group.sharing]

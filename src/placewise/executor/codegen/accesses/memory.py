@@ -14,8 +14,7 @@ from placewise.executor.ir.nodes import Access, Node
 
 def emit(s: State, n: Node) -> None:
     """Emit one access. An access under a guard is made only if the guard holds in some lane."""
-    access = n.attr
-    assert isinstance(access, Access)
+    access = n.access
     plain = {"load": 1, "store": 1 + access.count}.get(n.op, 1 + operands_of(access))
     guarded = len(n.args) > plain
     if n.op == "atomic":
@@ -36,8 +35,7 @@ def emit(s: State, n: Node) -> None:
 def _in_pattern(s: State, n: Node, kind: Kind) -> bool:
     """Whether to emit the fast path for addresses of a known pattern: in a loop, for accesses by
     all lanes of the block."""
-    access = n.attr
-    assert isinstance(access, Access)
+    access = n.access
     unguarded = len(n.args) == (1 if n.op == "load" else 1 + access.count)
     simple = kind.memory != "local" and (n.op == "load" or kind.count == 1)
     return s.hot and unguarded and simple and not n.uniform and not s.asks(access)
@@ -48,8 +46,8 @@ def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, i
     them."""
     kinds: dict[Node, Kind] = {}
     for n in nodes:
-        if n.op in ("load", "store") and isinstance(n.attr, Access):
-            kind = kind_of(n.attr, traced=n.attr.space in s.options.traced)
+        if n.op in ("load", "store"):
+            kind = kind_of(n.access, traced=n.access.space in s.options.traced)
             if _in_pattern(s, n, kind):
                 kinds[n] = kind
     return loop_patterns.displacements(kinds)
@@ -59,8 +57,7 @@ def guard_mask(s: State, n: Node, *, guarded: bool) -> str:
     """Lanes that make the access: those whose guard holds and, in a checked run, that the checker
     allows."""
     mask = s.op(f"and i32 {s.mask}, {s.mask_of(n.args[-1])}") if guarded else s.mask
-    access = n.attr
-    return checks.allowed(s, n, mask) if isinstance(access, Access) and s.asks(access) else mask
+    return checks.allowed(s, n, mask) if s.asks(n.access) else mask
 
 
 def _uniform_load(s: State, n: Node, access: Access, kind: Kind, *, guarded: bool) -> None:

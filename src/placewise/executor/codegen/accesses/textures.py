@@ -17,8 +17,7 @@ _WORD = vector("i32")
 
 def emit(s: State, n: Node) -> None:
     """Emit a ``texture``, ``sample`` or ``surface`` node."""
-    access = n.attr
-    assert isinstance(access, Access)
+    access = n.access
     if n.op == "texture" and s.options.texture_words[access.site]:
         _plain(s, n, access, s.options.texture_words[access.site])
         return

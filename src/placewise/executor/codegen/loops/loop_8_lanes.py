@@ -51,11 +51,9 @@ def eligible(s: State, block: Block, wanted: list[Node]) -> bool:
 
 def _simple(n: Node) -> bool:
     if n.op == "load":
-        assert isinstance(n.attr, Access)
-        return n.uniform or (len(n.args) == 1 and kind_of(n.attr, traced=False).memory != "local")
+        return n.uniform or (len(n.args) == 1 and kind_of(n.access, traced=False).memory != "local")
     if n.op in ("get", "set"):
-        assert isinstance(n.attr, Reg)
-        return n.attr.type != "i1" or (n.op == "get" and n.uniform)
+        return n.reg.type != "i1" or (n.op == "get" and n.uniform)
     if n.op in ELEMENTWISE or n.op in ("const", "param", "part"):
         return True
     return n.op == "special" and n.uniform
@@ -94,7 +92,7 @@ class _Loop:
         self.warp_mask = warp_mask
         self.active = active
         self.head, self.leave, self.end = s.label(), s.label(), s.label()
-        regs = {n.attr for n in wanted if n.op in ("get", "set") and isinstance(n.attr, Reg)}
+        regs = {n.reg for n in wanted if n.op in ("get", "set")}
         self.regs = sorted((r for r in regs if s.varies(r)), key=lambda r: r.number)
         written = {n.attr for n in wanted if n.op == "set"}
         self.kept: list[Reg] = []
@@ -246,11 +244,10 @@ class _Loop:
     def _node(self, n: Node) -> None:
         s = self.s
         if n.op == "get" and not n.uniform:
-            assert isinstance(n.attr, Reg)
-            s.set(n, s.op(f"load {s.wide(n.type)}, ptr {self._place(n.attr)}"))
-        elif n.op == "set" and isinstance(n.attr, Reg) and s.varies(n.attr):
+            s.set(n, s.op(f"load {s.wide(n.type)}, ptr {self._place(n.reg)}"))
+        elif n.op == "set" and s.varies(n.reg):
             value = s.vector(n.args[0])
-            s.do(f"store {s.wide(n.attr.type)} {value}, ptr {self._place(n.attr)}")
+            s.do(f"store {s.wide(n.reg.type)} {value}, ptr {self._place(n.reg)}")
         elif n.op == "load" and not n.uniform:
             self._load(n)
         else:
@@ -258,8 +255,7 @@ class _Loop:
 
     def _load(self, n: Node) -> None:
         """A load by the addresses of the active lanes."""
-        s, access = self.s, n.attr
-        assert isinstance(access, Access)
+        s, access = self.s, n.access
         kind = kind_of(access, traced=access.space in s.options.traced)
         a = kind.address
         address = s.vector(n.args[0])

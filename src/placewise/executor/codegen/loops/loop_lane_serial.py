@@ -75,10 +75,8 @@ class _Loop:
         self.name = f"%n{block.number}"
         self.head, self.end, self.give_up = s.label(), s.label(), s.label()
         self.loads = LaneLoads(s, self.name, wanted, LANES, self.head, self.give_up)
-        got = {n.attr for n in wanted if n.op == "get" and isinstance(n.attr, Reg)}
-        self.values = {
-            n.attr: n.args[0] for n in wanted if n.op == "set" and isinstance(n.attr, Reg)
-        }
+        got = {n.reg for n in wanted if n.op == "get"}
+        self.values = {n.reg: n.args[0] for n in wanted if n.op == "set"}
         """What registers are set to."""
         # Registers that all lanes share, such as loop counters, are updated in each lane's own
         # copy.
@@ -255,8 +253,7 @@ class _Loop:
             if n.op == "set" or (n.uniform and not self._counts(n)):
                 continue
             if n.op == "get":
-                assert isinstance(n.attr, Reg)
-                s.set(n, now[n.attr])
+                s.set(n, now[n.reg])
             elif n.op == "load":
                 self.loads.load(n, own_rows, is_first)
             else:

@@ -191,8 +191,7 @@ def displacements(kinds: dict[Node, Kind]) -> dict[tuple[object, ...], tuple[int
     many accesses it has."""
     found: dict[tuple[object, ...], tuple[int, int, int]] = {}
     for n, kind in kinds.items():
-        assert isinstance(n.attr, Access)
-        parts = parts_of(n.args[0], n.attr)
+        parts = parts_of(n.args[0], n.access)
         key = group_of(parts, kind)
         low, high, count = found.get(key, (parts.constant, parts.constant, 0))
         found[key] = (min(low, parts.constant), max(high, parts.constant), count + 1)

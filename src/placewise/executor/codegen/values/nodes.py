@@ -8,7 +8,7 @@ from placewise.executor.codegen.state import State
 from placewise.executor.codegen.text import vector
 from placewise.executor.codegen.values import elementwise, matrix, warpops
 from placewise.executor.device_memory.address_space import Slot
-from placewise.executor.ir.nodes import BITS, ELEMENTWISE, Node, Reg
+from placewise.executor.ir.nodes import BITS, ELEMENTWISE, Node
 
 _SPECIAL_SLOT = {"ntid": Slot.NTID, "ctaid": Slot.CTAID, "nctaid": Slot.NCTAID}
 _MEMORY = frozenset({"load", "store", "atomic"})
@@ -57,9 +57,8 @@ def emit(s: State, n: Node, blend: int) -> None:
 
 
 def _get(s: State, n: Node) -> None:
-    assert isinstance(n.attr, Reg)
-    value = s.op(f"load {s.reg_type(n.attr)}, ptr %r{n.attr.number}")
-    if n.attr.type == "i1" and not n.uniform:
+    value = s.op(f"load {s.reg_type(n.reg)}, ptr %r{n.reg.number}")
+    if n.reg.type == "i1" and not n.uniform:
         s.set_mask(n, value)
     else:
         s.set(n, value)
@@ -67,8 +66,7 @@ def _get(s: State, n: Node) -> None:
 
 def _set(s: State, n: Node, blend: int) -> None:
     """Write a register at the end of a block; lanes waiting for the old value keep it."""
-    reg, value = n.attr, n.args[0]
-    assert isinstance(reg, Reg)
+    reg, value = n.reg, n.args[0]
     place = f"%r{reg.number}"
     if not s.varies(reg):
         s.do(f"store {reg.type} {s.scalar(value)}, ptr {place}")
@@ -92,11 +90,10 @@ def _set(s: State, n: Node, blend: int) -> None:
 
 
 def _count(s: State, n: Node) -> None:
-    assert isinstance(n.attr, int)
     lanes = s.op(f"and i32 {s.mask}, {s.mask_of(n.args[0])}")
     number = s.call("i32", "llvm.ctpop.i32", ("i32", lanes))
     first = 2 * len(s.program.blocks) + len(s.program.accesses)
-    s.count(first + n.attr, s.op(f"zext i32 {number} to i64"))
+    s.count(first + n.integer, s.op(f"zext i32 {number} to i64"))
 
 
 def _special(s: State, n: Node) -> None:
@@ -134,12 +131,11 @@ def _special(s: State, n: Node) -> None:
 
 def _part(s: State, n: Node) -> None:
     whole = n.args[0]
-    assert isinstance(n.attr, int)
     if whole.op in ("shuffle", "match"):
-        s.set(n, s.pairs[whole.number, n.attr])
+        s.set(n, s.pairs[whole.number, n.integer])
         return
     type_, text = s.structs[whole.number]
-    s.set(n, s.op(f"extractvalue {type_} {text}, {n.attr}"))
+    s.set(n, s.op(f"extractvalue {type_} {text}, {n.integer}"))
 
 
 def _across(s: State, n: Node) -> None:
