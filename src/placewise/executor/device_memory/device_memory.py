@@ -381,7 +381,8 @@ class DeviceMemory:
         return self._next_array + 1
 
     def texture(self, argument: TextureArgument | SurfaceArgument) -> DeviceTexture:
-        """The object with a copy of its data, made at the first call and at launches that pass it.
+        """The texture or surface object of an argument, with a copy of its data. Made once: at the
+        first call, or the first launch that passes the argument.
 
         Raises CaseError where the data cannot be such a texture.
         """

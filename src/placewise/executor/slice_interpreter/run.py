@@ -17,16 +17,7 @@ from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.device import Device
 from placewise.executor.device_memory.device_memory import DeviceMemory
 from placewise.executor.device_memory.fill import fill
-from placewise.executor.ir.nodes import (
-    Access,
-    Barrier,
-    Block,
-    Branch,
-    Jump,
-    Node,
-    Program,
-    Switch,
-)
+from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Jump, Node, Program, Switch
 from placewise.executor.slice_interpreter.active_warps import ActiveWarps, Registers
 from placewise.executor.slice_interpreter.atomic_update import update
 from placewise.executor.slice_interpreter.backward_slice import (
@@ -159,6 +150,8 @@ class _Participants(NamedTuple):
 
 
 class _Run:
+    """Where the lanes of all warps are, and what they have done so far."""
+
     # One parameter for each part of a launch.
     def __init__(
         self,
@@ -199,14 +192,17 @@ class _Run:
         self.for_guards = guards and self.slice.needs_guards
         self.left = work if work is not None else WORK if self.for_guards else LONG_WORK
         self.at = np.where(tiled < launch.threads_per_block, 0, _END).astype(np.int32)
+        """(w, 32) basic block that each lane enters next, or ``_END``."""
         self.waiting: dict[int, NDArray[np.bool_]] = {}
         """Lanes at barriers, by the basic block that they go on with."""
         self.phase = np.zeros(len(blocks), np.int64)
         self.pending: list[tuple[Barrier, Lanes]] = []
+        """Reductions of barriers that lanes wait at: the predicate and the lanes that gave it."""
         self.regs = Registers(self.warps, self.at.shape)
         self.values: dict[Node, Any] = {}
         self.code: dict[int, list[Step]] = {}
         self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
+        """Basic block, warps that took part (w,), and barriers passed by each block (b,)."""
         self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
         self.unguarded: dict[int, int] = {}
         """Basic blocks of the accesses that all active lanes take part in, by site."""

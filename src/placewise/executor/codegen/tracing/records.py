@@ -61,6 +61,17 @@ def _make_room(t: Text, next_slot: Slot, limit_slot: Slot) -> str:
     return t.op(f"phi ptr [ {place}, %{before} ], [ {again}, %{flush} ]")
 
 
+def _row_number(t: Text, place: str, shift: int) -> str:
+    """Number (i64) of the offset at ``place``, of ``1 << shift`` bytes, in the buffer of rows."""
+    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
+    return t.op(f"lshr i64 {before}, {shift}")
+
+
+def _go_past(t: Text, record: str) -> None:
+    """Emit that the next record comes after this one."""
+    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+
+
 # --- in the warp function
 
 
@@ -128,8 +139,7 @@ def write_row(
     place = t.slot(Slot.ROW, "ptr")
     t.do(f"store {t.wide(kept)} {offsets}, ptr {place}, align 4")
     t.set_slot(Slot.ROW, t.op(f"getelementptr {kept}, ptr {place}, i64 {count}"), "ptr")
-    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
-    row = t.op(f"trunc i64 {t.op(f'lshr i64 {before}, {3 if large else 2}')} to i32")
+    row = t.op(f"trunc i64 {_row_number(t, place, 3 if large else 2)} to i32")
     _write(t, take(t), str(site), mask, (address, address), "0", row)
 
 
@@ -250,7 +260,7 @@ def append(t: Text, at: tuple[str, str], stride: int, mask: str = "%mask") -> No
     """Record two affine half warps that start ``at`` these addresses (i64)."""
     record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
     _write(t, record, "%site", mask, at, str(stride), "-1")
-    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+    _go_past(t, record)
 
 
 def append_any(t: Text, start: str, offsets: str, type_: str) -> None:
@@ -362,10 +372,10 @@ def _general(declarations: set[str], processor: Processor, given: str, large: bo
     stride = t.op(f"trunc i64 {step} to i32")
     at = [t.op(f"add i64 {x}, %start") for x in (wide[0], upper)]
     _write(t, record, "%site", "%mask", (at[0], at[1]), stride, "-1")
-    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+    _go_past(t, record)
     t.do("ret void")
     t.start("row")
-    place = _make_room(t, Slot.ROW, Slot.ROW_LIMIT)
+    _make_room(t, Slot.ROW, Slot.ROW_LIMIT)
     record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
     # Both buffers may have been handed over by the second check of the room.
     place = t.slot(Slot.ROW, "ptr")
@@ -377,12 +387,11 @@ def _general(declarations: set[str], processor: Processor, given: str, large: bo
     else:
         _pack_lanewise(t, place, offsets, kept)
     t.set_slot(Slot.ROW, t.op(f"getelementptr {kept}, ptr {place}, i32 {count}"), "ptr")
-    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
-    row = t.op(f"trunc i64 {t.op(f'lshr i64 {before}, {3 if large else 2}')} to i32")
+    row = t.op(f"trunc i64 {_row_number(t, place, 3 if large else 2)} to i32")
     base = first if large else t.op(f"sext i32 {first} to i64")
     base = t.op(f"add i64 {base}, %start")
     _write(t, record, "%site", "%mask", (base, base), "0", row)
-    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+    _go_past(t, record)
     t.do("ret void")
     head = (
         f"define internal fastcc void @record.general.{given}(ptr %ctx, i32 %site, i32 %mask, "
@@ -398,14 +407,9 @@ def _pack(t: Text, place: str, offsets: str) -> None:
     for start, mask in ((0, low), (16, t.op(f"trunc i32 {t.op('lshr i32 %mask, 16')} to i16"))):
         picks = lanes(range(start, start + 16))
         half = t.op(f"shufflevector <32 x i32> {offsets}, <32 x i32> poison, <16 x i32> {picks}")
-        flags = t.op(f"bitcast i16 {mask} to <16 x i1>")
-        packed = t.call(
-            h,
-            "llvm.x86.avx512.mask.compress.v16i32",
-            (h, half),
-            (h, half),
-            ("<16 x i1>", flags),
-        )
+        flags = "<16 x i1>", t.op(f"bitcast i16 {mask} to <16 x i1>")
+        given = h, half
+        packed = t.call(h, "llvm.x86.avx512.mask.compress.v16i32", given, given, flags)
         t.do(f"store {h} {packed}, ptr {place}, align 4")
         if start == 0:
             lower = t.call("i16", "llvm.ctpop.i16", ("i16", low))

@@ -5,6 +5,8 @@ The uniform datapath has the same instructions with a U before their names.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.arithmetic.register_pairs import Carry
 from placewise.executor.lower_sass.context import Context, Lowering, is_sink
@@ -111,15 +113,24 @@ def long_sum(c: Context, terms: list[Operand], carries: list[Node]) -> Node:
         else:
             value = c.i32(term)
         total = c.binary("add", total, c.b.resize(value, "i64"))
+    return _plus_carries(c, total, carries)
+
+
+def _plus_carries(c: Context, total: Node, carries: Iterable[Node]) -> Node:
     for carry in carries:
-        total = c.binary("add", total, c.b.resize(carry, "i64"))
+        total = c.binary("add", total, c.b.resize(carry, total.type))
     return total
+
+
+def _carries_in(c: Context, ins: list[Operand]) -> tuple[list[Node], Carry | None]:
+    """The carries that may be set, and the sum of low words that made the only one, if known."""
+    flags = [f for f in (c.predicate(p) for p in ins) if f.op != "const" or f.attr]
+    return flags, c.pairs.carry(flags[0]) if len(flags) == 1 else None
 
 
 def extended_sum(c: Context, terms: list[Operand], ins: list[Operand]) -> Node:
     """High word of a 64-bit sum: terms plus carries, as one 64-bit addition where possible."""
-    flags = [f for f in (c.predicate(p) for p in ins) if f.op != "const" or f.attr]
-    source = c.pairs.carry(flags[0]) if len(flags) == 1 else None
+    flags, source = _carries_in(c, ins)
     if source is not None and len(terms) <= 2:
         inverted = [is_inverted(t) for t in terms]
         if not source.subtract:
@@ -132,10 +143,7 @@ def extended_sum(c: Context, terms: list[Operand], ins: list[Operand]) -> Node:
             first = c.i32(plus[0]) if plus else c.zero()
             second = c.i32(unsigned(minus))
             return c.pairs.extended(source, first, second)
-    total = _plain_sum(c, terms)
-    for flag in flags:
-        total = c.binary("add", total, c.b.resize(flag, "i32"))
-    return total
+    return _plus_carries(c, _plain_sum(c, terms), flags)
 
 
 def product(c: Context, a: Node, b: Node) -> Node:
@@ -161,10 +169,11 @@ def plus(c: Context, a: Node, b: Node) -> Node:
 def imad(c: Context, i: Instruction) -> None:
     """IMAD: a * b + c, the low word, the high word (.HI) or 64 bits (.WIDE), with carries."""
     if c.flag("WIDE"):
-        _imad_wide(c, i)
+        c.write_wide(*_long_multiply_add(c, i))
         return
     if c.flag("HI"):
-        _imad_high(c, i)
+        target, long = _long_multiply_add(c, i)
+        c.write(target, c.pairs.halves(long)[1])
         return
     c.without_effect(*_SAME_PRODUCT)
     extended = c.flag("X")
@@ -176,9 +185,7 @@ def imad(c: Context, i: Instruction) -> None:
         c.write(target, extended_sum(c, terms, ins))
         return
     total = plus(c, product(c, c.i32(a), c.i32(b)), c.i32(addend))
-    for flag in ins:
-        total = c.binary("add", total, c.b.resize(c.predicate(flag), "i32"))
-    c.write(target, total)
+    c.write(target, _plus_carries(c, total, (c.predicate(p) for p in ins)))
 
 
 def _three(
@@ -190,31 +197,15 @@ def _three(
     return target, outs, (sources[0], sources[1], sources[2]), ins
 
 
-def _long_product(c: Context, a: Operand, b: Operand, *, signed: bool) -> Node:
-    x, y = (c.b.resize(c.i32(o), "i64", signed=signed) for o in (a, b))
-    return product(c, x, y)
-
-
-def _imad_wide(c: Context, i: Instruction) -> None:
-    """IMAD.WIDE: 64-bit product plus a 64-bit addend."""
-    target, total = _long_multiply_add(c, i)
-    c.write_wide(target, total)
-
-
-def _imad_high(c: Context, i: Instruction) -> None:
-    """IMAD.HI: upper word of a product plus a 64-bit addend."""
-    target, total = _long_multiply_add(c, i)
-    c.write(target, c.pairs.halves(total)[1])
-
-
 def _long_multiply_add(c: Context, i: Instruction) -> tuple[Operand, Node]:
-    """(destination, 64-bit sum), with a carry out and in; writes the carry out."""
+    """(destination, 64-bit product plus addend), with a carry in; writes the carry out."""
     signed = not c.flag("U32")
     extended = c.flag("X")
     target, outs, (a, b, addend), ins = _three(c, i)
     if len(outs) > 1 or len(ins) > 1 or bool(ins) != extended:
         c.unsupported(i)
-    first, second = _long_product(c, a, b, signed=signed), c.i64(addend)
+    x, y = (c.b.resize(c.i32(o), "i64", signed=signed) for o in (a, b))
+    first, second = product(c, x, y), c.i64(addend)
     total = plus(c, first, second)
     flag = c.b.icmp("ult", total, first)
     if extended:
@@ -268,8 +259,9 @@ def _lea_high(c: Context, i: Instruction) -> None:
         wide = c.pairs.wide(low, high)
         if is_negated(sources[0]):
             c.unsupported(i, "a negated pair")
-    _, upper = c.pairs.halves(_shifted_left(c, wide, by))
-    c.pairs.note(_shifted_left(c, c.i32(sources[0]), by), upper, _shifted_left(c, wide, by))
+    shifted = _shifted_left(c, wide, by)
+    _, upper = c.pairs.halves(shifted)
+    c.pairs.note(_shifted_left(c, c.i32(sources[0]), by), upper, shifted)
     addend = c.i32(sources[1])
     if not extended:
         total = plus(c, upper, addend)
@@ -277,15 +269,11 @@ def _lea_high(c: Context, i: Instruction) -> None:
         if outs:
             c.write_predicate(outs[0], c.b.icmp("ult", total, upper))
         return
-    flags = [f for f in (c.predicate(p) for p in ins) if f.op != "const" or f.attr]
-    source = c.pairs.carry(flags[0]) if len(flags) == 1 else None
+    flags, source = _carries_in(c, ins)
     if source is not None and not source.subtract:
         c.write(target, c.pairs.extended(source, upper, addend))
         return
-    total = plus(c, upper, addend)
-    for flag in flags:
-        total = c.binary("add", total, c.b.resize(flag, "i32"))
-    c.write(target, total)
+    c.write(target, _plus_carries(c, plus(c, upper, addend), flags))
 
 
 def viadd(c: Context, i: Instruction) -> None:
@@ -354,6 +342,7 @@ def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: O
 
 
 def iabs(c: Context, i: Instruction) -> None:
+    """IABS: the absolute value of a signed word."""
     target, a = i.operands
     value = c.i32(a)
     c.write(target, c.binary("smax", value, c.binary("sub", c.zero(), value)))
