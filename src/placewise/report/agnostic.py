@@ -11,6 +11,7 @@ from rich.text import Text
 
 from placewise.advisor.forms.agnostic import AgnosticReport, WrittenPlacement
 from placewise.output_file import write_together
+from placewise.report.tables import plain_table
 
 
 def render_written(written: WrittenPlacement) -> RenderableType:
@@ -80,7 +81,7 @@ def write_agnostic_files(report: AgnosticReport, folder: Path) -> tuple[Path, ..
 
 
 def _versions(report: AgnosticReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for column in ("version", "moves", "best on"):
         table.add_column(column, overflow="fold")
     for version in report.versions:
@@ -92,7 +93,7 @@ def _versions(report: AgnosticReport) -> Table:
 
 
 def _spaces(report: AgnosticReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("array")
     table.add_column(f"{report.form.any.kernel} can have it in", overflow="fold")
     for array, spaces in report.spaces.items():

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from placewise.cases import GROUPS, BundledCase
+from placewise.report.tables import plain_table
 
 CASES_SCHEMA_VERSION = 1
 
@@ -43,7 +44,7 @@ def render_cases_by_paper(
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     *names, last = columns
     for column in names:
         table.add_column(column, no_wrap=True)

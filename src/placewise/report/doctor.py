@@ -8,6 +8,7 @@ from rich.text import Text
 
 from placewise.choose import in_words
 from placewise.doctor import Diagnosis, State
+from placewise.report.tables import plain_table
 
 _STYLE = {State.works: "green", State.absent: "yellow", State.fails: "bold red"}
 
@@ -31,7 +32,7 @@ def render_diagnosis(found: Diagnosis) -> RenderableType:
 
 
 def _checks(found: Diagnosis) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for column in ("what", "state"):
         table.add_column(column, no_wrap=True)
     table.add_column("detail", overflow="fold")
@@ -44,7 +45,7 @@ def _checks(found: Diagnosis) -> Table:
 
 
 def _caches(found: Diagnosis) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("cache")
     table.add_column("size", justify="right", no_wrap=True)
     table.add_column("files", justify="right", no_wrap=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from placewise.machine.figures import Difference, Figure, differences, figures
 from placewise.machine.machine import Machine
+from placewise.report.tables import plain_table
 
 MACHINE_SCHEMA_VERSION = 1
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
@@ -127,7 +128,7 @@ def as_written(figure: Figure | None) -> str:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for column in columns:
         table.add_column(column, overflow="fold")
     return table

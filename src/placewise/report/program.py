@@ -19,6 +19,7 @@ from placewise.model import SAME
 from placewise.output_file import write_together
 from placewise.report.advice.text import ranking
 from placewise.report.formats import json_text
+from placewise.report.tables import plain_table
 
 SHOWN = 6
 """Most combinations that are shown. The JSON document has more of them."""
@@ -49,13 +50,9 @@ def render_program(advice: ProgramAdvice) -> RenderableType:
     return Group(*parts)
 
 
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold")
-
-
 def _launches(advice: ProgramAdvice) -> Table:
     """A table of the launches: how often each runs, its share of the time, and what moves in it."""
-    table = _table()
+    table = plain_table()
     table.add_column("launch", overflow="fold")
     table.add_column("launches", justify="right")
     table.add_column("time", justify="right")
@@ -81,7 +78,7 @@ def _launches(advice: ProgramAdvice) -> Table:
 
 def _combinations(advice: ProgramAdvice) -> Table:
     """A table of the fastest combinations of forms, and the program as it is."""
-    table = _table()
+    table = plain_table()
     table.add_column("#", justify="right")
     table.add_column("what moves in the program", overflow="fold")
     table.add_column("time", justify="right")

@@ -15,6 +15,7 @@ from placewise.executor.check import Checker, Finding, Place, Severity
 from placewise.executor.run_case import CaseRun, LineCount
 from placewise.kernel.cases.case import Case
 from placewise.report.source_lines import SourceLines, short
+from placewise.report.tables import plain_table
 
 LINES_SHOWN = 16
 _STYLE = {Severity.error: "bold red", Severity.warning: "bold yellow", Severity.note: "bold cyan"}
@@ -55,7 +56,7 @@ def _heading(run: CaseRun) -> RenderableType:
 
 
 def _arrays(run: CaseRun) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("output", overflow="fold")
     table.add_column("type")
     for column in ("shape", "least", "most", "NaN"):
@@ -86,7 +87,7 @@ def _number(value: float | int | None) -> str:
 def _lines(run: CaseRun, source: SourceLines) -> Table:
     """A table of the source lines that execute most instructions, in the order of the source."""
     heaviest = sorted(run.lines, key=_weight, reverse=True)[:LINES_SHOWN]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for column in ("line", "warp instr.", "lanes"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("warp accesses", no_wrap=True)

@@ -18,6 +18,7 @@ from placewise.kernel.cases.case import Language
 from placewise.model import SAME
 from placewise.model.additive import SHARED
 from placewise.report.source_lines import short
+from placewise.report.tables import plain_table
 
 SHOWN = 6
 """Most rows of the ranking that are shown. The JSON document has all of them."""
@@ -93,7 +94,7 @@ def _heading(advice: Advice) -> RenderableType:
 
 
 def _arrays(advice: Advice) -> Table:
-    table = _table()
+    table = plain_table()
     table.add_column("array", overflow="fold")
     table.add_column("now in")
     for column in ("size", "cost", "requests", "lanes", "trans./req."):
@@ -116,13 +117,9 @@ def _arrays(advice: Advice) -> Table:
     return table
 
 
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold")
-
-
 def ranking(advice: Advice) -> Table:
     """A table of the best options and the present placement, one row each."""
-    table = _table()
+    table = plain_table()
     table.add_column("#", justify="right")
     table.add_column("what moves", overflow="fold")
     timed = any(option.rerun is not None for option in (advice.present, *advice.options))
@@ -191,7 +188,7 @@ def _why(advice: Advice, option: Option) -> RenderableType:
     """A table of how the accesses change to the arrays that ``option`` moves. Where forms have no
     predicted time, they are ranked by the cycles of the data paths, which are then shown, too."""
     by_paths = option.rerun is None
-    table = _table()
+    table = plain_table()
     for column in ("array", "move", "requests", "trans./req.", "served by"):
         table.add_column(column, overflow="fold")
     for column in ("cycles", "path") if by_paths else ():
@@ -253,7 +250,7 @@ def _limits(advice: Advice, option: Option) -> RenderableType | None:
         name: max(form[name].cycles for form in (now, then) if name in form)
         for name in {**then, **now}
     }
-    table = _table()
+    table = plain_table()
     table.add_column("part")
     table.add_column("cycles now → then", justify="right")
     table.add_column("most of it now at", overflow="fold")

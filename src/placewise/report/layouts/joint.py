@@ -15,6 +15,7 @@ from placewise.advisor.layouts.joint_advice import JointAdvice
 from placewise.advisor.layouts.layout_advice import LayoutOption, MatrixOption
 from placewise.output_file import write_together
 from placewise.report.formats import json_text
+from placewise.report.tables import plain_table
 from placewise.rewriter.layouts import (
     cpp_conversion,
     cpp_matrix_conversion,
@@ -39,7 +40,7 @@ def render_joint(advice: JointAdvice) -> RenderableType:
 
 
 def _forms(advice: JointAdvice) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("layout", overflow="fold")
     table.add_column("placement", overflow="fold")
     table.add_column("time", justify="right")

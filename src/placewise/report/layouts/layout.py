@@ -24,6 +24,7 @@ from placewise.advisor.layouts.layout_advice import (
 from placewise.choose.matrix_orders import MatrixUse
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
+from placewise.report.tables import plain_table
 
 LINES_SHOWN = 6
 
@@ -77,7 +78,7 @@ def _matrices(matrices: MatrixAdvice) -> list[RenderableType]:
 
 
 def _sectors(uses: Sequence[MatrixUse]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("array")
     table.add_column("rows × columns", justify="right")
     table.add_column("sectors a\nrequest", justify="right")
@@ -110,7 +111,7 @@ def _conversion(found: Conversion) -> Text:
 
 
 def _options(declared: str, present: Timed | None, options: Sequence[TriedLayout]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("layout", overflow="fold")
     table.add_column("kind")
     judged = [_judged(option) for option in options if isinstance(option, LayoutOption)]
@@ -150,7 +151,7 @@ def _judged(option: LayoutOption) -> list[str]:
 
 
 def _lines(structs: StructAdvice) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("line", justify="right")
     table.add_column("array")
     table.add_column("access")

@@ -24,6 +24,7 @@ from placewise.advisor.programs.program_layout_advice import (
 from placewise.output_file import write_together
 from placewise.report.formats import json_text
 from placewise.report.layouts.layout import LINES_SHOWN
+from placewise.report.tables import plain_table
 from placewise.rewriter.layouts import cpp_conversion, numpy_conversion
 
 
@@ -85,7 +86,7 @@ def _conversion(option: ProgramLayoutOption) -> Text:
 
 def _options(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table:
     """Every layout: the whole program, then each launch."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("layout", overflow="fold")
     table.add_column("kind")
     for one in advice.launches:
@@ -116,7 +117,7 @@ def _options(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table
 
 
 def _lines(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for name in ("launch", "line", "array", "access", "fields"):
         table.add_column(name, overflow="fold")
     table.add_column("bytes moved\nper request", justify="right")
@@ -170,7 +171,7 @@ def render_program_joint(advice: ProgramJointAdvice) -> RenderableType:
     layouts = advice.layouts
     parts: list[RenderableType] = [_heading(layouts), Text()]
     parts += [Text(advice.verdict, style="bold"), Text()]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("layout", overflow="fold")
     table.add_column("placement", overflow="fold")
     table.add_column("program", justify="right")

@@ -10,6 +10,7 @@ from rich.text import Text
 from placewise.advisor.layouts.static_advice import StaticLayoutAdvice, StaticStructAdvice
 from placewise.model.static_layout import CostVector
 from placewise.report.layouts.layout import layout_heading
+from placewise.report.tables import plain_table
 
 NO_STRUCTS = "The kernel has no array of structs; --join x,y tries separate arrays as one."
 
@@ -43,7 +44,7 @@ def _struct(structs: StaticStructAdvice) -> list[RenderableType]:
 
 
 def _table(structs: StaticStructAdvice) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("layout", overflow="fold")
     table.add_column("kind")
     depth = len(structs.present.entries)

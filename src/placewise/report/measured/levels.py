@@ -7,16 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
 
 from placewise.probe.recorded.levels import Level
+from placewise.report.tables import plain_table
 
 LEVELS_SCHEMA_VERSION = 1
 
 
 def render_levels(levels: Sequence[Level]) -> RenderableType:
     """A table with one row per level, nearest to the cores first."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     columns = ("level", "capacity", "latency", "bandwidth", "line", "fetched", "confidence")
     for column in columns:
         table.add_column(column)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.predictions.one_sample import TargetTimes
 from placewise.model.huang_li.model import Parts
+from placewise.report.tables import plain_table
 
 
 def render_targets(found: TargetTimes) -> RenderableType:
     """A row for each placement, the fastest first, with the terms of its time."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("placement", overflow="fold")
     for column in ("time", "of sample", "T_comp", "T_mem", "T_overlap", "staging"):
         table.add_column(column, justify="right", no_wrap=True)

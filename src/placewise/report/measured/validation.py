@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.report.formats import finite_number
+from placewise.report.tables import plain_table
 
 if TYPE_CHECKING:
     from placewise.validate import ModelResult, TableResult
@@ -79,7 +80,7 @@ def _heading(result: TableResult) -> RenderableType:
 
 
 def _leaderboard(result: TableResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("model")
     table.add_column("answers", justify="right")
     for name, _ in _COLUMNS:
@@ -110,7 +111,7 @@ def _first(result: TableResult) -> Table:
     model = result.models[0]
     measured = result.measured(model)
     optimum = min(row.nanoseconds for row in result.table.rows)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column(f"{model.model} puts first", overflow="fold")
     for name in ("predicted", "measured", "over the best"):
         table.add_column(name, justify="right")
@@ -129,7 +130,7 @@ def _placements(result: TableResult) -> Table | None:
     """Error of predicted ratios, a row per placement parameter."""
     if not any(model.placements for model in result.models):
         return None
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("ratio of two placements, mean error", overflow="fold")
     table.add_column("pairs", justify="right")
     for model in result.models:

@@ -24,6 +24,7 @@ from placewise.memory.simulate.metrics.ncu_metrics import (
 )
 from placewise.memory.simulate.metrics.traffic import SiteTraffic, constant_caches
 from placewise.report.source_lines import SourceLines, short
+from placewise.report.tables import plain_table
 
 Sites = Sequence[SiteTraffic]
 _CERTAIN = 1e-12
@@ -86,7 +87,7 @@ def _heading(report: CounterReport) -> RenderableType:
 
 def _launch(report: CounterReport) -> Table:
     measured = report.measured.values if report.measured is not None else {}
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("counter", overflow="fold")
     table.add_column("predicted", justify="right", no_wrap=True)
     if report.measured is not None:
@@ -107,7 +108,7 @@ def _launch(report: CounterReport) -> Table:
 
 def _beside(present: CounterReport, moved: CounterReport) -> Table:
     """A table of the counters of the case as it is and with arrays moved."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("counter", overflow="fold")
     for heading in ("as it is", "moved", "change"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -145,7 +146,7 @@ def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:
     for name, metrics in parts:
         for metric in metrics:
             by_counter.setdefault(metric.name, []).append((name, metric))
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = plain_table(header=False)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     table.add_column(justify="right", no_wrap=True, style="dim")
@@ -165,7 +166,7 @@ def _banks(report: CounterReport) -> Table | None:
     if banks is None or not banks.requests.sum():
         return None
     asked = float(banks.requests.sum())
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = plain_table(header=False)
     table.add_column()
     table.add_column(justify="right", no_wrap=True)
     table.add_column(justify="right", no_wrap=True, style="dim")
@@ -224,7 +225,7 @@ def _sizes_title(report: CounterReport) -> str:
 def _sizes(sizes: Iterable[OtherSize]) -> Table | None:
     """A table of misses that L2 caches of other sizes would have, estimated from reuse distances
     and simulated; None where it was not asked for."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for heading in ("size", "reuse distances", "simulated"):
         table.add_column(heading, justify="right")
     for one in sizes:
@@ -241,7 +242,7 @@ def _levels(levels: Iterable[tuple[str, str, float, float]]) -> Table | None:
     for part, level, asked, hits in levels:
         if asked or not part:
             by_level.setdefault(level, []).append((part, asked, hits))
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for heading in ("level", "asked", "found"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for level, rows in by_level.items():
@@ -252,7 +253,7 @@ def _levels(levels: Iterable[tuple[str, str, float, float]]) -> Table | None:
 
 
 def _part(metrics: Iterable[Metric]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = plain_table(header=False)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     for metric in metrics:

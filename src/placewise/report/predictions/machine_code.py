@@ -16,6 +16,7 @@ from placewise.advisor.predictions.machine_code import CodeReport
 from placewise.choose import in_words
 from placewise.kernel.binary.sass.control import control
 from placewise.kernel.binary.sass.instruction import Instruction
+from placewise.report.tables import plain_table
 
 
 def render_machine_code(report: CodeReport, *, listing: bool = False) -> RenderableType:
@@ -47,7 +48,7 @@ def _heading(report: CodeReport) -> Text:
 
 def _resources(report: CodeReport) -> Table:
     facts, spills, launch = report.code.facts, report.code.spills, report.case.launch
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = plain_table(header=False)
     table.add_column(style="bold")
     table.add_column()
     live = most_live(report)
@@ -82,7 +83,7 @@ def _resources(report: CodeReport) -> Table:
 
 
 def _mix(report: CodeReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("kind of instruction")
     table.add_column("in the code", justify="right")
     table.add_column("")

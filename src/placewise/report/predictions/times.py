@@ -10,6 +10,7 @@ from rich.text import Text
 from placewise.advisor.explain.duration import duration
 from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 from placewise.model import Prediction
+from placewise.report.tables import plain_table
 
 PARTS_SHOWN = 6
 LINES_SHOWN = 2
@@ -38,7 +39,7 @@ def render_times(report: TimeReport) -> RenderableType:
 
 
 def _times(report: TimeReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("machine")
     table.add_column("time", justify="right")
     table.add_column("range", justify="right")
@@ -71,7 +72,7 @@ def _times(report: TimeReport) -> Table:
 
 
 def _parts(prediction: TimePrediction) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("part")
     table.add_column("of the time", justify="right")
     table.add_column("most of it at", overflow="fold")

@@ -13,6 +13,7 @@ from rich.text import Text
 from placewise.probe.infer.hierarchy import Hierarchy
 from placewise.probe.infer.structure import NOT_LOOKED_AT, Structure
 from placewise.probe.session import Findings
+from placewise.report.tables import plain_table
 
 PROBE_SCHEMA_VERSION = 1
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
@@ -179,7 +180,7 @@ def _bytes(value: int | None) -> str:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right")
     return table

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.explain.duration import duration
+from placewise.report.tables import plain_table
 from placewise.sweep import Row, SweepResult
 
 LINES_SHOWN = 60
@@ -57,7 +58,7 @@ def values_in_words(values: Sequence[tuple[str, object]]) -> str:
 def _table(groups: Sequence[Sequence[Row]]) -> Table:
     is_sized = any(rows[0].task.sizes for rows in groups)
     is_varied = any(rows[0].task.parameters for rows in groups)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("case", overflow="fold")
     if is_sized:
         table.add_column("sizes", overflow="fold")
