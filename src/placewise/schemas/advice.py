@@ -327,7 +327,7 @@ class AgnosticVersion(TypedDict):
     """A kernel with its arrays in one placement."""
 
     kernel: str
-    """Its name in the source."""
+    """The kernel's name in the source."""
     placement: Placement
     """Space of every array that was moved."""
     chunk: int | None

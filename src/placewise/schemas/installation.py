@@ -26,13 +26,13 @@ class CacheFolder(TypedDict):
     """One cache on disk."""
 
     what: str
-    """What it holds."""
+    """What the cache holds."""
     path: str
     """Folder of the cache."""
     files: int
-    """Files in it."""
+    """Number of files in the cache."""
     bytes: int
-    """Their size."""
+    """Size of the cache's files."""
     most_files: int | None
     """Files kept at most; null where the number is fixed."""
 

@@ -53,9 +53,9 @@ class Timing(TypedDict):
     times_ms: list[float]
     """Time of each launch."""
     median_ms: float
-    """Their median."""
+    """Median of the times."""
     quartiles_ms: tuple[float, float]
-    """First and third quartile."""
+    """First and third quartile of the times."""
 
 
 class MeasuredPlacement(TypedDict):

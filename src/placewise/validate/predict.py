@@ -83,8 +83,8 @@ class Task:
     is checked when it returns."""
 
 
-AGAIN_S = 0.2
-"""Seconds after which a configuration is told again that its time is up."""
+ALARM_PERIOD_S = 0.2
+"""Seconds between the alarms that end a prediction, from its time limit on."""
 
 
 class Predictor:
@@ -187,8 +187,8 @@ def _within(seconds: float | None) -> Iterator[None]:
         raise _TooLongError(f"no prediction within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    # Again and again, as an error that is raised in a finalizer is lost.
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    # The alarm repeats, since an error that is raised in a finalizer is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, ALARM_PERIOD_S)
     try:
         yield
     finally:

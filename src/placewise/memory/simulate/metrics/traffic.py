@@ -286,7 +286,7 @@ def banked_transactions(
     """(n,) transactions of each warp access; ``addresses`` (n, 32) are in bytes."""
     lowest = min(0, int(addresses.min(initial=0)))
     if what.one_by_one:
-        # The same as if each lane accessed a different word of the same bank.
+        # Lanes are served one by one as if each accessed another word of one bank.
         addresses = addresses + _LANES * _SHIFT
     memory = what.memory
     return evaluate(
