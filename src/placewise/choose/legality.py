@@ -18,7 +18,6 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine.machine import Machine, standard_memory
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.memory.reuse.counters import direct_space
 from placewise.space import MemorySpace, Placement, Way
 
 
@@ -294,7 +293,7 @@ def in_words(amount: float) -> str:
 def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
     """Space that the compiled kernel has the array in; the space of plain loads where the machine
     does not have that way of access."""
-    direct = direct_space(machine).name
+    direct = machine.direct_space.name
     through = [s for s in machine.spaces if s.way.facts.by_load_function]
     plain = next((s.name for s in through if s.hint is None), direct)
     if read_only:

@@ -26,7 +26,6 @@ from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import compile_case, read_case
 from placewise.kernel.kernel import Kernel
-from placewise.memory.reuse.counters import direct_space
 from placewise.model import Ratio
 from placewise.model.uncertainty import ratio_of_sums
 from placewise.progress import Progress, silent
@@ -244,7 +243,7 @@ def _written(prepared: Prepared, duplicated: Duplicated) -> list[tuple[str, Case
     """(space, case) for each space in which the copy can be: the one that needs no rewrite, and
     those that kernels cannot write to."""
     machine = prepared.machine
-    forms = [(direct_space(machine).name, duplicated.case)]
+    forms = [(machine.direct_space.name, duplicated.case)]
     read = read_case(duplicated.case)
     for space in machine.spaces:
         if space.writable or space.is_cache_hint:

@@ -14,7 +14,6 @@ from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.binary.sass.classes import group
 from placewise.kernel.binary.sass.control import control
 from placewise.machine.machine import Machine
-from placewise.memory.reuse.counters import direct_space
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import SiteTraffic, constant_caches
 from placewise.memory.simulate.requests.bursts import first_of_bursts
