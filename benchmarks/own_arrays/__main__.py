@@ -6,7 +6,6 @@ each thread that go to shared memory.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +13,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from benchmarks.results import Figure, report
-from placewise import advise, make_case
+from benchmarks.predicted_gains import MACHINES, report_gains
+from placewise import make_case
 from placewise.kernel.cases.case import Case
 
-MACHINES = ("A100", "H100", "RTX3060")
 SOURCE = Path(__file__).with_name("kernels.cu")
 N = 1 << 15
 
@@ -57,31 +55,11 @@ def cases() -> Sequence[Case]:
     )  # fmt: skip
 
 
-def figure(case: Case, machine: str) -> Figure:
-    """The predicted gain of what is recommended."""
-    advice = advise(case, machine)
-    best = advice.recommended
-    if best is None:
-        return Figure(f"{machine}, {case.kernel}: stays", 1.0, "times as fast, predicted", "", True)
-    proven = best.verification is not None and best.verification.identical
-    moves = best.placement.describe(advice.present.placement)
-    return Figure(
-        f"{machine}, {case.kernel}: {moves}", 1.0 / best.ratio, "times as fast, predicted",
-        "bit-identical", proven,
-    )  # fmt: skip
-
-
 def main(
     machine: Annotated[list[str] | None, typer.Option(help="A GPU; by default three.")] = None,
 ) -> None:
     """Ask for advice, print what it gains, write results/own_arrays.json."""
-    found = []
-    for name in machine or MACHINES:
-        for case in cases():
-            found.append(figure(case, name))
-            print(found[-1], file=sys.stderr, flush=True)
-    if not report("own_arrays", found):
-        sys.exit(1)
+    report_gains("own_arrays", cases(), machine or MACHINES)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +12,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from benchmarks.own_arrays.__main__ import MACHINES, figure
-from benchmarks.results import report
+from benchmarks.predicted_gains import MACHINES, report_gains
 from placewise import make_case
 from placewise.kernel.cases.case import Case
 
@@ -51,13 +49,7 @@ def main(
     machine: Annotated[list[str] | None, typer.Option(help="A GPU; by default three.")] = None,
 ) -> None:
     """Ask for advice, print what it gains, write results/row_kernels.json."""
-    found = []
-    for name in machine or MACHINES:
-        for case in cases():
-            found.append(figure(case, name))
-            print(found[-1], file=sys.stderr, flush=True)
-    if not report("row_kernels", found):
-        sys.exit(1)
+    report_gains("row_kernels", cases(), machine or MACHINES)
 
 
 if __name__ == "__main__":
