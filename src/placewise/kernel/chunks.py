@@ -120,7 +120,7 @@ class ChunkPlan:
     loops: tuple[ChunkLoop, ...]
     guards: tuple[Guard, ...]
     iterations: tuple[int, ...]
-    """Chunk lengths for which each array has a tile in each loop that reads it."""
+    """Chunk lengths for which each array has a tile in each loop that reads or writes it."""
 
     @property
     def written(self) -> frozenset[str]:

@@ -205,7 +205,9 @@ def _smallest(
     try:
         indices = [index_of(within, a) for a in accesses]
         tiles = tiles_of(within, indices, array.elements, launch)
-        made = [t for t in tiles if t.rows > 1 and (not array.written or _gathers_stores(t))]
+        if array.written:
+            tiles = [t for t in tiles if _gathers_stores(t)]
+        made = [t for t in tiles if t.rows > 1]
         splits = [all_in_columns(within, a) for a in accesses]
     except Unbounded:
         return None
@@ -214,7 +216,7 @@ def _smallest(
     tiles = [t for t in tiles if not varying & set(t.bound_to)]
     made = [t for t in made if t in tiles]
     whole = tuple(Split((), s) for s in splits if s is not None)
-    if len(whole) == len(splits) and not array.written:
+    if len(whole) == len(splits):
         made += [replace(t, splits=whole) for t in tiles if t.rows == 1]
     best = min(made, key=lambda t: (t.elements, t.rows), default=None)
     if best is not None and best.padding and array.element_bytes == 4 and best.width % 4 == 0:

@@ -26,9 +26,11 @@ class CountedLoop:
     node: Node
     count: Count
     first_name: str
+    """Name, new in the source, for the variable that holds a chunk's first value."""
     ends: tuple[Poly, ...]
     """Values that the variable stays below."""
     trips: int
+    """The most iterations in any block of the launch."""
 
 
 def counted_loops(kernel: ParsedKernel, values: Values) -> dict[Node, CountedLoop]:

@@ -19,10 +19,12 @@ def single_steps(kernel: ParsedKernel) -> dict[int, Node]:
         if step.operator not in ("+=", "-=") or not step.children:
             continue
         array = step.children[0].bare()
+        if not _is_pointer(kernel, array):
+            continue
         uses = [n for n in nodes if n.kind == "DECL_REF_EXPR" and n.target == array.target]
         moves = [n for n in nodes if changes(n) and n.children[0].bare().target == array.target]
         beside = [n for n in uses if n is not array and n.start < step.end]
-        if len(moves) == 1 and not beside and _is_pointer(kernel, array):
+        if len(moves) == 1 and not beside:
             found[array.target] = step
     return found
 
