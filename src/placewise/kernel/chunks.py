@@ -68,9 +68,10 @@ class ChunkTile:
     part: int = 0
     """Number of the tile among those of the same array in the same loop, which has several where
     its accesses go to rows far apart: ``a[i * n + k] * a[j * n + k]``."""
+    filled: bool = True
+    """Whether a chunk may read an element of the tile before it writes it."""
     written: bool = False
-    """Each chunk writes all of the tile, which is not filled but copied back; else it only reads
-    it."""
+    """Whether each chunk writes all of the tile, which is then copied back."""
 
     def tile(self, iterations: int) -> Tile | None:
         """The tile for chunks of so many iterations; None where there is none."""
@@ -124,8 +125,13 @@ class ChunkPlan:
 
     @property
     def written(self) -> frozenset[str]:
-        """The arrays whose tiles are copied back; the others' are filled."""
+        """The arrays that have a tile which is copied back."""
         return frozenset(t.array for loop in self.loops for t in loop.tiles if t.written)
+
+    @property
+    def filled(self) -> frozenset[str]:
+        """The arrays that have a tile which is filled."""
+        return frozenset(t.array for loop in self.loops for t in loop.tiles if t.filled)
 
     def largest_tiles(self, iterations: int) -> dict[tuple[str, int], Tile]:
         """The largest tile of each array and part. Loops follow one another, so one buffer serves

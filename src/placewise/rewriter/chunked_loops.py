@@ -1,4 +1,5 @@
-"""Rewrite loops to run chunk by chunk, with shared tiles for the data that each chunk reads.
+"""Rewrite loops to run chunk by chunk, with shared tiles for the data that each chunk reads or
+writes.
 
 ``for (k = 0; k < n; k++) sum += A[row * n + k];`` becomes a loop over chunks of k: the block fills
 the tile of a chunk, waits at a barrier, runs the loop's iterations of that chunk, and waits again.
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from placewise.errors import UnsupportedError
@@ -60,19 +61,20 @@ def place_chunked(
 ) -> None:  # fmt: skip
     """Put the arrays of ``plan`` into tiles, each for ``iterations`` iterations of its loop.
 
-    With ``number`` 2, each tile has two buffers: one is filled, by asynchronous copies, while the
-    block computes with the other. Raises UnsupportedError where such copies cannot move the arrays'
-    elements, and where the tiles exceed what static shared arrays may take.
+    With ``number`` 2, each tile that is filled has two buffers: one is filled, by asynchronous
+    copies, while the block computes with the other. Raises UnsupportedError where such copies
+    cannot move the arrays' elements or would overtake what is copied back, and where the tiles
+    exceed what static shared arrays may take.
     """
     if number > 1:
-        _check_fetched(draft, [uses[a][0] for a in plan.arrays if a not in plan.written])
+        _check_fetched(draft, plan, uses)
         draft.includes.append(_PIPELINE)
     flags = _guard(draft, plan.guards)
     buffers: dict[tuple[str, int], str] = {}
     for part, largest in plan.largest_tiles(iterations).items():
         use, space = uses[part[0]]
         buffers[part] = draft.unique(f"{use.name}_tile")
-        own = 1 if use.name in plan.written else number
+        own = number if use.name in plan.filled else 1
         declare(draft, use, largest, space.declaration or DECLARATION, buffers[part], own)
     if draft.static_bytes > STATIC_SHARED_BYTES:
         raise UnsupportedError(
@@ -81,25 +83,47 @@ def place_chunked(
             where=draft.case.filename,
         )
     for loop in plan.loops:
-        starts: list[str] = []
+        tiles = _LoopTiles()
         stage = draft.unique("stage") if number > 1 else None
-        placed = [
-            _place(
-                draft, one, loop, iterations, uses[one.array][0],
-                buffers[one.array, one.part] + (f"[{stage}]" if stage and not one.written else ""),
-                names, starts,
-            )
-            for one in loop.tiles
-        ]  # fmt: skip
+        for one in loop.tiles:
+            buffer = buffers[one.array, one.part]
+            buffer += f"[{stage}]" if stage and one.filled else ""
+            use = uses[one.array][0]
+            placed = _place(draft, one, loop, iterations, use, buffer, names, tiles.starts)
+            if one.filled:
+                tiles.filled.append(replace(placed, fetched=number > 1))
+            if one.written:
+                tiles.written.append(placed)
         flag = None if loop.under is None else flags[loop.under]
         if stage is None:
-            make = _chunked(draft, loop, iterations, placed, starts, flag)
+            make = _chunked(draft, loop, iterations, tiles, flag)
         else:
-            placed = [one if one.use.written else replace(one, fetched=True) for one in placed]
-            make = _overlapped(draft, loop, iterations, placed, starts, flag, stage)
+            make = _overlapped(draft, loop, iterations, tiles, flag, stage)
         draft.text.replace(loop.start, loop.end, make)
     for array in plan.arrays:
         _note_tiles(draft, plan, iterations, array, uses[array][1], number)
+
+
+@dataclass(frozen=True)
+class _LoopTiles:
+    """What a loop's chunks do with their tiles."""
+
+    starts: list[str] = field(default_factory=list)
+    """Declarations of where tiles begin that change with the chunk."""
+    filled: list[PlacedTile] = field(default_factory=list)
+    written: list[PlacedTile] = field(default_factory=list)
+    """Tiles that are copied back."""
+
+    def fills(self) -> list[str]:
+        """Statements that fill the tiles which a chunk reads."""
+        return [line for one in self.filled for line in fill(one)]
+
+    def copies_back(self) -> list[str]:
+        """Statements that copy back the tiles which a chunk has written. What threads may read next
+        is there behind another barrier."""
+        lines = [line for one in self.written for line in copy_back(one)]
+        is_read = any(one.use.read for one in self.written)
+        return [*lines, "__syncthreads();"] if is_read else lines
 
 
 def _note_tiles(
@@ -113,8 +137,11 @@ def _note_tiles(
         if one.array == array and (tile := one.tile(iterations)) is not None
     )
     lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
-    written = array in plan.written
-    times = "2 x " if number > 1 and not written else ""
+    times = "2 x " if number > 1 and array in plan.filled else ""
+    moved = [
+        *(["filled before"] if array in plan.filled else []),
+        *(["copied back after"] if array in plan.written else []),
+    ]
     parts = 1 + max(o.part for loop in plan.loops for o in loop.tiles if o.array == array)
     several = f"{parts} " if parts > len(shapes) else ""
     what = f"{several}tiles of {times}{' and '.join(shapes)} elements per block"
@@ -122,8 +149,8 @@ def _note_tiles(
         f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
     )
     draft.edits.append(
-        f"{array}: {what}, {'copied back after' if written else 'filled for'} {iterations} "
-        f"iterations at a time of the loop in line {lines}"
+        f"{array}: {what}, {' and '.join(moved)} each {iterations} iterations of the loop in line "
+        f"{lines}"
     )
 
 
@@ -203,7 +230,7 @@ def _place(
         column0=_first(draft, f"{use.name}_column", tile.column0_text, moving),
         threads=prod(draft.case.launch.block),
         names=names,
-        aligned=None if one.written else alignment_flag(draft, use, tile),
+        aligned=alignment_flag(draft, use, tile) if one.filled else None,
     )
     for at, split in zip(one.accesses, tile.splits, strict=True):
         draft.replace_access(use.accesses[at], tile_access(placed, split))
@@ -226,9 +253,8 @@ def _first(draft: Draft, name: str, text: str, moving: tuple[ChunkLoop, list[str
 
 
 def _chunked(
-    draft: Draft, loop: ChunkLoop, iterations: int, placed: list[PlacedTile], starts: list[str],
-    flag: str | None,
-) -> Callable[[Render], str]:  # fmt: skip
+    draft: Draft, loop: ChunkLoop, iterations: int, tiles: _LoopTiles, flag: str | None
+) -> Callable[[Render], str]:
     """The loop over chunks that fills a chunk's tiles before it computes with them."""
     indent = _indentation(draft, loop.start)
     span = iterations * loop.stride
@@ -237,24 +263,22 @@ def _chunked(
     def make(render: Render) -> str:
         ends = " && ".join(f"{first} < {end}" for end in loop.end_texts)
         lines = [f"for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{"]
-        lines += [f"    {line}" for line in starts]
-        lines += [f"    {line}" for line in _fills(placed)]
+        lines += [f"    {line}" for line in tiles.starts]
+        lines += [f"    {line}" for line in tiles.fills()]
         lines.append("    __syncthreads();")
         lines += [f"    {line}" for line in _part(loop, iterations, flag, at, render)]
         lines.append("    __syncthreads();")
-        # The next chunk writes to these tiles behind its first barrier.
-        lines += [f"    {line}" for line in _copies_back(placed)]
+        # The next chunk writes to tiles that are not filled behind its first barrier.
+        lines += [f"    {line}" for line in tiles.copies_back()]
         lines.append("}")
         return f"\n{indent}".join([*_init(loop, flag, render), *lines])
 
     return make
 
 
-# One parameter for each thing that the loop's code is made of.
 def _overlapped(
-    draft: Draft, loop: ChunkLoop, iterations: int, placed: list[PlacedTile], starts: list[str],
-    flag: str | None, stage: str,
-) -> Callable[[Render], str]:  # fmt: skip
+    draft: Draft, loop: ChunkLoop, iterations: int, tiles: _LoopTiles, flag: str | None, stage: str
+) -> Callable[[Render], str]:
     """The loop over chunks that fetches the next chunk's tiles while it computes with this one's.
 
     One barrier in each chunk is enough: behind it all threads see the tiles that they copied
@@ -272,8 +296,8 @@ def _overlapped(
             "{",
             f"    const auto {fetch} = [&](const int {first}, const int {stage}) {{",
             f"        if ({ends}) {{",
-            *(f"            {line}" for line in starts),
-            *(f"            {line}" for line in _fills(placed)),
+            *(f"            {line}" for line in tiles.starts),
+            *(f"            {line}" for line in tiles.fills()),
             "        }",
             "        __pipeline_commit();",
             "    };",
@@ -283,9 +307,9 @@ def _overlapped(
             "        __pipeline_wait_prior(0);",
             "        __syncthreads();",
             f"        {fetch}({first} + {span}, {stage} ^ 1);",
-            *(f"        {line}" for line in starts),
+            *(f"        {line}" for line in tiles.starts),
             *(f"        {line}" for line in _part(loop, iterations, flag, at, render)),
-            *(f"        {line}" for line in _behind_barrier(_copies_back(placed))),
+            *(f"        {line}" for line in _behind_barrier(tiles.copies_back())),
             f"        {stage} ^= 1;",
             "    }",
             "    __syncthreads();",
@@ -296,29 +320,32 @@ def _overlapped(
     return make
 
 
-def _fills(placed: list[PlacedTile]) -> list[str]:
-    """Statements that fill the tiles which a chunk reads."""
-    return [line for one in placed if not one.use.written for line in fill(one)]
-
-
-def _copies_back(placed: list[PlacedTile]) -> list[str]:
-    """Statements that copy back the tiles which a chunk has written."""
-    return [line for one in placed if one.use.written for line in copy_back(one)]
-
-
 def _behind_barrier(lines: list[str]) -> list[str]:
     return ["__syncthreads();", *lines] if lines else []
 
 
-def _check_fetched(draft: Draft, uses: list[ArrayUse]) -> None:
-    """Raise UnsupportedError where there is no array to fetch, and where asynchronous copies, of 4
-    or 8 bytes, cannot move an array's elements. The type must be written out, since another
-    instance of a template may have elements of another size."""
-    if not uses:
+def _check_fetched(
+    draft: Draft, plan: ChunkPlan, uses: dict[str, tuple[ArrayUse, MemorySpace]]
+) -> None:
+    """Raise UnsupportedError where there is no array to fetch, where a chunk would be fetched
+    before what it reads is copied back, and where asynchronous copies, of 4 or 8 bytes, cannot move
+    an array's elements. The type must be written out, since another instance of a template may have
+    elements of another size."""
+    both = sorted(plan.filled & plan.written)
+    if both:
+        raise UnsupportedError(
+            f"array '{both[0]}' cannot have two buffers: the kernel reads what it has written to "
+            "it",
+            where=draft.case.filename,
+        )
+    if not plan.filled:
         raise UnsupportedError(
             "tiles that are only written have one buffer", where=draft.case.filename
         )
-    for use in uses:
+    for array in plan.arrays:
+        if array not in plan.filled:
+            continue
+        use, _ = uses[array]
         kind = use.parameter.element_type
         sized = use.parameter.element_bytes in (4, 8) and is_number(kind)
         if not sized or element_text(draft, use) != kind:

@@ -25,7 +25,8 @@ from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointer_uses import Uses, element_type
 from placewise.kernel.view.pointers import MOVES, PER_BLOCK, follow
 from placewise.kernel.view.read_as import read_as
-from placewise.kernel.view.tiles.chunks import TiledArray, find_chunk_plans
+from placewise.kernel.view.tiles.chunk_tiles import TiledArray
+from placewise.kernel.view.tiles.chunks import find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
 from placewise.kernel.view.tiles.rows import find_rows
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
@@ -205,11 +206,11 @@ def _chunk_plans(
     kernel: ParsedKernel, values: Values, pointers: list[tuple[Parameter, Uses]],
     arrays: tuple[ArrayUse, ...], launch: Launch,
 ) -> tuple[ChunkPlan, ...]:  # fmt: skip
-    """Plans for the arrays that are only read, or only written, and followed to every access."""
+    """Plans for the arrays that are followed to every access."""
     tiled = [
         TiledArray(p.name, uses, use.elements, p.element_bytes, use.written)
         for (p, uses), use in zip(pointers, arrays, strict=True)
-        if use.read != use.written and not any(use.obstacle(w) for w in PER_BLOCK)
+        if (use.read or use.written) and not any(use.obstacle(w) for w in PER_BLOCK)
     ]
     body = kernel.body
     if any(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from placewise.kernel.source import AccessPlace, Term
 from placewise.kernel.view.elements import HALVES, loads_by_intrinsic
 from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
-from placewise.kernel.view.tree.around import CASTS, COMPARISONS, STEPS
+from placewise.kernel.view.tree.around import ASSIGNMENT_CALLS, CASTS, COMPARISONS, STEPS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import WRAPPERS, Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
@@ -34,9 +34,6 @@ READ_AS = "read as"
 _CONVERSION = "operator "
 """How the name of a conversion such as ``operator float`` begins; those of others have no space."""
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
-ASSIGNMENT_CALLS = frozenset(
-    f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
-)
 
 
 def follow(kernel: ParsedKernel, parameter: Node, read_as: str = "") -> Uses:

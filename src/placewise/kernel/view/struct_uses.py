@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from placewise.kernel.cases.case import Case
 from placewise.kernel.struct_uses import Retyped, StructArrays, StructUse, UseKind
-from placewise.kernel.view.pointers import ASSIGNMENT_CALLS
 from placewise.kernel.view.tree.around import (
+    ASSIGNMENT_CALLS,
     COMPARISONS,
     call_arguments,
     inside,

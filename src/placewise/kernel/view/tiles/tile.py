@@ -160,6 +160,8 @@ def _smallest(
             f"a block touches {best.elements} elements, {best.bytes(element_bytes)} bytes: more "
             "than the shared memory of any GPU",
         )
+    if any(a.place.kind != "store" for a in accesses):
+        best = replace(best, written_whole=False)
     if written and not merge:
         bound_to = {*best.bound_to, *_single_blocks(values, launch)}
         best = replace(best, bound_to=tuple(sorted(bound_to)))

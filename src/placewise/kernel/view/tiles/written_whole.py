@@ -10,6 +10,7 @@ from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.loop_guards import own_jumps, returns_inside
 from placewise.kernel.view.tiles.tile_axes import WITHIN_CHUNK, Index
+from placewise.kernel.view.tree.around import ASSIGNMENT_CALLS, STEPS
 from placewise.kernel.view.tree.node import LOOPS, Node
 
 _REPEATING = LOOPS | {"LAMBDA_EXPR", "SWITCH_STMT"}
@@ -22,13 +23,13 @@ def is_written_whole(
     values: Values, indices: Sequence[Index], launch: Launch,
     coordinates: Callable[[Index], tuple[Poly, ...]],
 ) -> bool:  # fmt: skip
-    """Whether one store writes each element of the tile that its conditions leave, by one thread.
+    """Whether one access writes each element of the tile that its conditions leave, by one thread.
 
     So it is where each coordinate steps by 1 with a thread index of its own, or with the variable
     of the loop whose chunk the tile holds, every thread index that the block has is among them, and
     each condition bounds one coordinate alone.
     """
-    if len(indices) != 1 or indices[0].access.place.kind != "store" or values.jumps:
+    if len(indices) != 1 or values.jumps:
         return False
     (index,) = indices
     if not _is_stored_whole(index.access.node) or _may_leave_before(index.access.node):
@@ -59,14 +60,16 @@ def is_written_whole(
 
 
 def _is_stored_whole(access: Node) -> bool:
-    """Whether an access is assigned to as it stands, not a member or a part of it."""
+    """Whether an access is assigned to, or updated, as it stands, not a member or a part of it."""
     outer = access
     while outer.parent is not None and outer.parent.kind == "PAREN_EXPR":
         outer = outer.parent
     above = outer.parent
     if above is None or above.children[0] is not outer:
         return False
-    return above.operator == "=" or (above.kind == "CALL_EXPR" and above.name == "operator=")
+    if above.kind == "CALL_EXPR":
+        return above.name in ASSIGNMENT_CALLS
+    return above.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or above.operator in ("=", *STEPS)
 
 
 def _may_leave_before(access: Node) -> bool:

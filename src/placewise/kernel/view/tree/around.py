@@ -8,6 +8,9 @@ from placewise.kernel.view.tree.node import WRAPPERS, Node
 
 STEPS = {"++": 1, "p++": 1, "--": -1, "p--": -1}
 """What the operators that step a variable add to it; ``p``: behind it."""
+ASSIGNMENT_CALLS = frozenset(
+    f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+)
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 CASTS = frozenset(
     {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",

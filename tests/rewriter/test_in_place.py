@@ -1,0 +1,112 @@
+"""Loops whose chunks read back what the kernel writes: the same bits in every element, on the
+inputs that they were written for and on others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placewise.errors import UnsupportedError
+from placewise.executor import execute
+from placewise.executor.check import Checker
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.view import analyse_source
+from placewise.machine import load_machine
+from placewise.rewriter import rewrite
+from placewise.space import Placement
+
+RNG = np.random.default_rng(6)
+HEAD = """
+__global__ void k(float *x, const float *in, int rows, int n, int pitch) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float s = 0;
+"""
+EACH = "for (int c = 0; c < n; c++)"
+KERNELS = {
+    "update": f"{EACH} x[r * pitch + c] += in[r * n + c];",
+    "step": f"{EACH} x[r * pitch + c]++;",
+    "normalise": f"{EACH} s += x[r * pitch + c]; {EACH} x[r * pitch + c] /= s;",
+    "written, then read": f"{EACH} {{ x[r * pitch + c] = in[r * n + c]; s += x[r * pitch + c]; }}"
+    f"{EACH} x[r * pitch + c] = x[r * pitch + c] / s;",
+    "read, then written": f"{EACH} {{ s += x[r * pitch + c]; x[r * pitch + c] = s; }}",
+    "read behind the loop": f"{EACH} x[r * pitch + c] *= 2; s = x[r * pitch];"
+    f"{EACH} x[r * pitch + c] += s;",
+    "some elements again": f"{EACH} {{ x[r * pitch + c] *= 2; if (c > 4) x[r * pitch + c] += 1; }}",
+    "another order": f"{EACH} x[r * pitch + c] *= 2;"
+    "for (int c = 0; c < n; c++) s = s / 2 + x[r * pitch + n - 1 - c];"
+    f"{EACH} x[r * pitch + c] += s;",
+    "several times": f"for (int t = 0; t < 3; t++) {EACH} x[r * pitch + c] = x[r * pitch + c] / 2;",
+    "a local pointer": f"float *o = x + r * pitch; {EACH} s = fmaxf(s, o[c]);"
+    f"{EACH} o[c] = expf(o[c] - s);",
+    "zero, then add": f"{EACH} {{ x[r * pitch + c] = 0;"
+    " for (int k = 1; k < 4; k++) x[r * pitch + c] += in[r * n + c] / k; }",
+    "longer rows are read": "for (int c = 0; c < pitch; c++) s += x[r * pitch + c];"
+    f"{EACH} x[r * pitch + c] = s;",
+}
+SIZES = ((70, 64, 70), (33, 17, 17), (129, 50, 64), (5, 1, 3), (96, 8, 8))
+
+
+def made(body: str, rows: int, n: int, pitch: int):
+    """A case whose array has more elements than the kernel writes, none of them zero."""
+    x = RNG.integers(1, 99, 2 * rows * pitch + 40).astype("f4")
+    data = RNG.uniform(0.5, 2, rows * n).astype("f4")
+    sizes = [np.int32(rows), np.int32(n), np.int32(pitch)]
+    return make_case("k", f"{HEAD}{body}\n}}\n", [x, data, *sizes], block=32, problem=rows)
+
+
+def in_tiles(body, iterations, buffers=1):
+    case = made(body, *SIZES[0])
+    placement = Placement.of({"x": "shared"}, iterations, buffers)
+    return rewrite(case, placement, load_machine("A100"), analyse_source(case)).case.source
+
+
+def run(case):
+    named, checker = named_case(case), Checker()
+    found = execute(compile_case(case), named.launch, named.inputs, check=checker)
+    assert not checker.findings
+    return found.output("x").tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "iterations"), [(name, 32 if at % 2 else 4) for at, name in enumerate(KERNELS)]
+)
+def test_every_element_has_the_same_bits_whatever_the_size(name, iterations):
+    source = in_tiles(KERNELS[name], iterations)
+    assert "x_tile[" in source
+    for size in SIZES:
+        case = made(KERNELS[name], *size)
+        assert run(replace(case, source=source)) == run(case), size
+
+
+def test_what_a_chunk_writes_before_it_reads_is_not_filled():
+    filled = "float4 *>(&x_tile"
+    assert in_tiles(KERNELS["update"], 8).count(filled) == 1
+    # The second loop of this kernel reads what the first one wrote.
+    assert in_tiles(KERNELS["written, then read"], 8).count(filled) == 1
+
+
+def test_no_chunk_is_fetched_before_the_last_one_is_copied_back():
+    with pytest.raises(UnsupportedError, match="reads what it has written"):
+        in_tiles(KERNELS["normalise"], 8, buffers=2)
+
+
+REFUSED = {
+    "another element": "for (int c = 1; c < n; c++) x[r * pitch + c] += x[r * pitch + c - 1];",
+    "the row's first element": f"{EACH} x[r * pitch + c] *= x[r * pitch];",
+    "a store beside": f"x[r * pitch] = 5; {EACH} x[r * pitch + c] += in[r * n + c];",
+    "a store behind": f"{EACH} x[r * pitch + c] += in[r * n + c]; x[r * pitch] = 5;",
+    "a read by the condition": "for (int c = 0; c < n && x[r * pitch + c] > 9; c++)"
+    " x[r * pitch + c] *= 2;",
+    "a condition on data": f"{EACH} if (x[r * pitch + c] < 50) x[r * pitch + c] = 0;",
+    "an atomic": f"{EACH} atomicAdd(&x[r * pitch + c], 1.f);",
+    "some are written, all are read": f"{EACH} {{ if (c > 4) x[r * pitch + c] = in[r * n + c];"
+    " s += x[r * pitch + c]; }",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_an_array_whose_chunks_depend_on_others_is_left_alone(what):
+    plans = analyse_source(made(REFUSED[what], *SIZES[0])).chunk_plans
+    assert not [plan.arrays for plan in plans if "x" in plan.arrays]
