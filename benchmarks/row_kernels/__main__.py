@@ -42,6 +42,8 @@ def cases() -> Sequence[Case]:
             f"attention<{WIDTH}>", SOURCE, [*keys, np.int32(QUERIES), np.float32(WIDTH**-0.5)],
             block=64, grid=(QUERIES // 64, HEADS),
         ),
+        make_case("softmax_divided", SOURCE, [out, data, *sizes], block=128, problem=ROWS),
+        make_case("unit_length", SOURCE, [data, *sizes], block=128, problem=ROWS),
     )  # fmt: skip
 
 

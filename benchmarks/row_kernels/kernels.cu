@@ -69,3 +69,29 @@ __global__ void attention(
     }
     for (int d = 0; d < D; d++) O[t * D + d] = sums[d] / total;
 }
+
+// Softmax of each row, a thread for each: the exponentials are written first, then divided.
+__global__ void softmax_divided(float *out, const float *in, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float most = -INFINITY;
+    for (int c = 0; c < n; c++) most = fmaxf(most, in[r * n + c]);
+    float sum = 0.0f;
+    for (int c = 0; c < n; c++) {
+        float e = expf(in[r * n + c] - most);
+        out[r * n + c] = e;
+        sum += e;
+    }
+    for (int c = 0; c < n; c++) out[r * n + c] /= sum;
+}
+
+// Each row is scaled to length 1 in place, a thread for each.
+__global__ void unit_length(float *x, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float *row = x + r * n;
+    float squares = 0.0f;
+    for (int c = 0; c < n; c++) squares += row[c] * row[c];
+    float scale = rsqrtf(squares + 1e-12f);
+    for (int c = 0; c < n; c++) row[c] *= scale;
+}
