@@ -174,8 +174,10 @@ class Tile:
     """Row and column of every access, in the order of the array's accesses (two dimensions)."""
     row_extent: Extent = Extent()
     column_extent: Extent = Extent()
+    index_extent: Extent = Extent()
+    """What conditions say of the index itself, in two dimensions: ``row * pitch + column < n``."""
     inside: bool = False
-    """What the two extents leave of the tile lies inside the array in every block of the launch,
+    """What the extents leave of the tile lies inside the array in every block of the launch,
     so that a fill needs no other guard."""
     bound_to: tuple[str, ...] = ()
     """Whole-number arguments, and dimensions of the grid, that the tile rests on; it also rests on

@@ -202,12 +202,25 @@ def fill(placed: PlacedTile) -> list[str]:
         conditions += [f"{first} >= {lower}" for lower in tile.column_extent.lowers]
     end = _plus(first, str(tile.width))
     conditions += [f"{end} <= {upper}" for upper in tile.column_extent.uppers]
+    conditions += _all_within(placed)
     return [
         f"if ({' && '.join(conditions)}) {{",
         *(f"    {line}" for line in _by_vectors(placed)),
         "} else {",
         *(f"    {line}" for line in plain),
         "}",
+    ]
+
+
+def _all_within(placed: PlacedTile) -> list[str]:
+    """Conditions under which the index's own extent leaves all of the tile."""
+    tile = placed.tile
+    first = _position(placed, f"({_plus(placed.row0, '0')})", _plus(placed.column0, "0"))
+    row, column = _plus(placed.row0, str(tile.rows - 1)), _plus(placed.column0, str(tile.width - 1))
+    last = _position(placed, f"({row})", column)
+    return [
+        *(f"{first} >= {lower}" for lower in tile.index_extent.lowers),
+        *(f"{last} < {upper}" for upper in tile.index_extent.uppers),
     ]
 
 
@@ -298,6 +311,7 @@ def _each(
         conditions = _within(column, tile.column_extent)
         element = f"{placed.name}[{names.at}]"
     position = _position(placed, names.row, names.column if tile.rows > 1 else column)
+    conditions += _within(position, tile.index_extent)
     if not tile.inside and not tile.whole:
         conditions.append(f"{position} >= 0 && {position} < {use.elements}")
         if back and tile.rows > 1:

@@ -52,7 +52,7 @@ def facts_of(
         if not all(_holds_unwrapped(bounder, *s, bits) for s in compared.get(operator, sides)):
             return []
     difference = smaller - larger
-    return {
+    facts = {
         "<": [-difference - _ONE],
         "<=": [-difference],
         ">": [difference - _ONE],
@@ -60,6 +60,32 @@ def facts_of(
         "==": [difference, -difference],
         "!=": [],
     }[operator]
+    return [each for fact in facts for each in _without_choices(fact)]
+
+
+def _without_choices(fact: Poly) -> list[Poly]:
+    """``fact >= 0`` as facts without the smaller or larger of two numbers that vary: for
+    ``min(a, b) - i``, they are ``a - i`` and ``b - i``."""
+    for atom in fact.atoms:
+        sign = {"min": 1, "max": -1}.get(atom.operator)
+        split = fact.split(atom) if sign is not None and not atom.uniform else None
+        if sign is not None and split is not None and split[0].value == sign:
+            sides = [split[1] + (p if sign > 0 else -p) for p in atom.operands]
+            return [each for side in sides for each in _without_choices(side)]
+    return [fact]
+
+
+def exact_facts(condition: Node, holds: bool, values: Values) -> list[Poly] | None:
+    """Polynomials that are all at least 0 if, and only if, ``condition`` holds (or does not); None
+    where it says anything else."""
+    node = condition.bare()
+    if node.kind == "UNARY_OPERATOR" and node.operator == "!":
+        return exact_facts(node.children[0], not holds, values)
+    if node.kind == "BINARY_OPERATOR" and node.operator == ("&&" if holds else "||"):
+        sides = [exact_facts(c, holds, values) for c in node.children]
+        return None if None in sides else [f for side in sides if side is not None for f in side]
+    facts = facts_of(node, holds, values.value, bounder=values.bounder)
+    return facts if facts and _is_exact(values, node) else None
 
 
 def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -> bool:
@@ -77,7 +103,7 @@ def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -
         return False
 
 
-def is_exact(values: Values, comparison: Node) -> bool:
+def _is_exact(values: Values, comparison: Node) -> bool:
     """Whether a comparison holds of the numbers themselves: unsigned ones must not have wrapped."""
     node = comparison.bare()
     if node.operator not in _NEGATED or not is_unsigned(unqualified(node.children[0].type)):

@@ -25,6 +25,7 @@ from placewise.kernel.view.tiles.tile_axes import (
     GRID,
     Index,
     axis_of,
+    extent_of,
     follows_lanes,
     has_wide_index,
     named_dependence,
@@ -291,8 +292,14 @@ def _pitched(
     row_axis = axis_of(bounder, in_rows, row0, rows)
     column_axis = axis_of(bounder, in_columns, column0, width)
     (low_row, high_row), (low, high) = row_axis.kept(bounder), column_axis.kept(bounder)
-    nothing = (low_row > high_row) | (low > high)
-    in_array = (low_row * size + low >= 0) & (high_row * size + high < elements)
+    lowers, uppers = _bounds_of_index(indices)
+    first, last = low_row * size + low, high_row * size + high
+    for lower in lowers:
+        first = np.maximum(first, bounder.evaluate(lower))
+    for upper in uppers:
+        last = np.minimum(last, bounder.evaluate(upper))
+    nothing = (low_row > high_row) | (low > high) | (first > last)
+    in_array = (first >= 0) & (last < elements)
     by_access = dict(zip((id(i) for i in indices), parts, strict=True))
     lanes_down = any(follows_lanes(p.row) for p in parts)
     return Tile(
@@ -310,6 +317,7 @@ def _pitched(
         splits=tuple(Split(p.row_terms, p.column_terms) for p in parts),
         row_extent=row_axis.extent,
         column_extent=column_axis.extent,
+        index_extent=extent_of(lowers, uppers),
         inside=bool((nothing | in_array).all()),
         bound_to=_bound_to(bounder, (*row_axis.bound_to, *column_axis.bound_to)),
         lanes_down=lanes_down,
@@ -322,6 +330,18 @@ def _pitched(
         ),
         wide=has_wide_index(indices),
     )
+
+
+def _bounds_of_index(indices: Sequence[Index]) -> tuple[tuple[Poly, ...], tuple[Poly, ...]]:
+    """(lower bounds, upper bounds) that conditions set to the index of every access."""
+
+    lowers = [{p for f in i.facts.inequalities if (p := i.poly - f).uniform} for i in indices]
+    uppers = [{p for f in i.facts.inequalities if (p := i.poly + f).uniform} for i in indices]
+
+    def common(sides: list[set[Poly]]) -> tuple[Poly, ...]:
+        return tuple(sorted(set.intersection(*sides), key=lambda p: p.text))
+
+    return common(lowers), common(uppers)
 
 
 def _bound_to(bounder: Bounder, sizes: tuple[str, ...]) -> tuple[str, ...]:

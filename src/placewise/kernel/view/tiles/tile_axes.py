@@ -41,8 +41,7 @@ class Axis:
     @property
     def extent(self) -> Extent:
         """The conditions as texts of C++, upper ends excluded."""
-        ends = tuple((u + Poly.constant(1)).text for u in self.uppers)
-        return Extent(tuple(p.text for p in self.lowers), ends)
+        return extent_of(self.lowers, self.uppers)
 
     def kept(self, bounder: Bounder) -> tuple[Numbers, Numbers]:
         """(lowest, highest) row or column that is left, in every block."""
@@ -53,6 +52,12 @@ class Axis:
         for upper in self.uppers:
             high = np.minimum(high, bounder.evaluate(upper))
         return low, high
+
+
+def extent_of(lowers: Sequence[Poly], uppers: Sequence[Poly]) -> Extent:
+    """Bounds as texts of C++: ``uppers`` are the last values, the extent's are one more."""
+    ends = tuple((u + Poly.constant(1)).text for u in uppers)
+    return Extent(tuple(p.text for p in lowers), ends)
 
 
 def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int) -> Axis:

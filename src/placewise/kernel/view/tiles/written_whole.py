@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from placewise.kernel.launch import Launch
-from placewise.kernel.view.indices.conditions import conditions_at, facts_of, is_exact, leaves
+from placewise.kernel.view.indices.conditions import conditions_at, exact_facts, leaves
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.loop_guards import own_jumps, returns_inside
@@ -27,7 +27,7 @@ def is_written_whole(
 
     So it is where each coordinate steps by 1 with a thread index of its own, or with the variable
     of the loop whose chunk the tile holds, every thread index that the block has is among them, and
-    each condition bounds one coordinate alone.
+    each condition bounds one coordinate alone, or the index.
     """
     if len(indices) != 1 or values.jumps:
         return False
@@ -48,11 +48,11 @@ def is_written_whole(
     if len(set(axes)) < len(axes) or not used <= set(axes):
         return False
     for condition, holds in conditions_at(index.access.node):
-        facts = facts_of(condition, holds, values.value, bounder=values.bounder)
-        compared = _comparisons(condition)
-        if len(facts) != len(compared) or not all(is_exact(values, c) for c in compared):
+        facts = exact_facts(condition, holds, values)
+        if facts is None:
             return False
-        if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
+        bounded = (*found, index.poly)
+        if not all(any((f + p).uniform or (f - p).uniform for p in bounded) for f in facts):
             return False
     return not any(
         n.kind in _REPEATING and n not in values.given for n in index.access.node.above()
@@ -89,11 +89,3 @@ def _may_leave_before(access: Node) -> bool:
                     return True
         inner = outer
     return False
-
-
-def _comparisons(condition: Node) -> list[Node]:
-    """The leaves of a condition made of ``&&`` and ``||``."""
-    node = condition.bare()
-    if node.kind == "BINARY_OPERATOR" and node.operator in ("&&", "||"):
-        return [leaf for c in node.children for leaf in _comparisons(c)]
-    return [node]
