@@ -22,11 +22,24 @@ __global__ void k(float *out, const float *in, int per, int n) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
 """
 COUNTED = "for (int c = 0; c < per; c++) { int i = t * per + c; if (%s) %s }"
+START = "int start = t * per, end = start + per < n ? start + per : n;"
+RUN = f"{START} for (int i = start; i < end; i++)"
+OWN = "for (int i = t * per; i < (t + 1) * per && i < n; i++)"
 KERNELS = {
     "stored": COUNTED % ("i < n", "out[i] = in[i] * 2;"),
     "updated": COUNTED % ("i < n", "out[i] += in[i];"),
     "from the fifth on": COUNTED % ("i >= 5 && i < n", "out[i] += in[i];"),
     "the smaller of two ends": COUNTED % ("i < min(n, t * per + per - 1)", "out[i] = in[i];"),
+    "a run": f"{RUN} out[i] = in[i] * 2;",
+    "a run with braces": f"{RUN} {{ float v = in[i];\n if (v > 0) v *= 2;\n out[i] += v; }}",
+    "two conditions": f"{OWN} out[i] += in[i];",
+    "the last one": "int last = min(t * per + per, n) - 1;"
+    "for (int i = t * per; i <= last; ++i) out[i] = in[i];",
+    "unsigned": "unsigned u = t; for (unsigned i = u * per; i < min((u + 1) * per, n); i++)"
+    " out[i] = in[i];",
+    "64 bits": "size_t u = t; for (size_t i = u * per; i < (u + 1) * per && i < n; i++)"
+    " out[i] = in[i];",
+    "a pragma": "#pragma unroll 4\n" + OWN + "\n  out[i] =\n    in[i];",
     "the larger of two starts": COUNTED % ("i >= max(3, t * per + 1) && i < n", "out[i] = in[i];"),
 }
 
@@ -62,3 +75,50 @@ def test_every_element_has_the_same_bits_whatever_the_size(name):
     ):
         other = made(KERNELS[name], threads, per, n)
         assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
+
+
+@pytest.mark.parametrize("buffers", [1, 2])
+def test_a_run_that_is_only_read_has_a_tile(buffers):
+    case = made(
+        f"{RUN} s += in[i]; out[t] = s;".replace(START, f"float s = 0; {START}"), 70, 16, 1000
+    )
+    placement = Placement.of({"in": "shared"}, 8, buffers)
+    written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
+    for threads, per, n in ((70, 16, 1000), (33, 17, 200), (64, 8, 509), (96, 5, 1)):
+        other = replace(made("", threads, per, n), source=case.source)
+        assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
+
+
+def test_a_loop_up_to_the_threads_number_runs_in_chunks():
+    body = """if (t >= n) return;
+    float s = 0;
+    for (int j = 0; j <= t; j++)
+        for (int c = 0; c < per; c++) s += in[t * per + c] * in[j * per + c];
+    out[t] = s;"""
+    case = made(body, 70, 8, 66)
+    view = analyse_source(case)
+    (plan,) = (p for p in view.chunk_plans if "in" in p.arrays)
+    placement = Placement.of({"in": "shared"}, plan.iterations[0])
+    written = rewrite(case, placement, load_machine("A100"), view).case
+    for threads, per, n in ((70, 8, 66), (96, 8, 96), (33, 8, 5)):
+        other = made(body, threads, per, n)
+        assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
+
+
+STAY = {
+    "a way out": f"{OWN} {{ if (in[i] > 1) break; out[i] = in[i]; }}",
+    "a lower bound": "for (int i = t * per - 3; i >= 0 && i < t * per + per - 3; i++) out[i] = in[i];",
+    "an end that must be met": "for (int i = t * per; i != t * per + per; i++) out[i] = in[i];",
+    "an end that moves": f"{RUN} {{ out[i] = in[i]; end--; }}",
+    "an end in memory": "for (int i = t * per; i < t * per + in[t]; i++) out[i] = in[i];",
+    "a variable of before": "int i; for (i = t * per; i < t * per + per; i++) out[i] = in[i];",
+    "a stride": "for (int i = t; i < n; i += 64) out[i] = in[i];",
+    "a barrier": f"{OWN} {{ out[i] = in[i]; __syncthreads(); }}",
+}
+
+
+@pytest.mark.parametrize("what", STAY)
+def test_other_loops_stay(what):
+    view = analyse_source(made(STAY[what], 64, 16, 1024))
+    assert view.inlined is None
+    assert not view.chunk_plans

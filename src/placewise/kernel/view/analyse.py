@@ -107,7 +107,9 @@ def _followed(
 def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
     """The source with what hides arrays written out; None where there is nothing of it."""
     wide = any(a.data.size >= _WIDE for a in case.inputs.arrays)
-    found = written_out(case, kernel, wide=wide)
+    parameters = tuple(parameter_of(p) for p in kernel.parameters)
+    inputs = bind_parameters(case, parameters, kernel.constants).inputs
+    found = written_out(case, kernel, make_bounder(case.launch, inputs), wide=wide)
     if found is None:
         return None
     source, parsed = found

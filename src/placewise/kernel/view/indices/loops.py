@@ -184,7 +184,11 @@ def _stepping(
         limits = [b[1] for b in bounds if b is not None and b[0] == (direction > 0)]
         splits = [fact.split(atom) for fact in facts]
         exact = all(s is not None and s[0].value in (1, -1) for s in splits)
-        exact = exact and _never_wraps(values, parts.condition, first, variable)
+        exact = (
+            exact
+            and len(limits) == len(facts)
+            and _never_wraps(values, parts.condition, first, variable)
+        )
     return Stepping(direction, _stride(values, variable, parts.step), tuple(limits), exact)
 
 

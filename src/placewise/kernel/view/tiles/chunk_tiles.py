@@ -260,7 +260,7 @@ def _smallest(
     whole = tuple(Split((), s) for s in splits if s is not None)
     if len(whole) == len(splits):
         made += [replace(t, splits=whole) for t in tiles if t.rows == 1]
-    best = min(made, key=lambda t: (t.elements, t.rows), default=None)
+    best = min(made, key=lambda t: (t.elements, len(t.bound_to), t.rows), default=None)
     if best is not None and best.padding and array.element_bytes == 4 and best.width % 4 == 0:
         # Lanes go along rows and the loop along columns: the compiler loads four columns at once,
         # and rows that begin four banks apart serve that without conflicts.

@@ -51,7 +51,7 @@ def _counted(node: Node, values: Values, taken: set[str]) -> CountedLoop | None:
     """The loop ``node`` with bounds that a block shares; None where it has none. ``taken`` are the
     source's identifiers, to which the name of its first value is added."""
     count = count_of(values, node)
-    if count is None or not _is_plain(count):
+    if count is None or not is_plain(count):
         return None
     stepping = count.stepping
     if stepping.direction < 0 or stepping.stride is None or not count.first.uniform:
@@ -75,7 +75,7 @@ def _counted(node: Node, values: Values, taken: set[str]) -> CountedLoop | None:
     return CountedLoop(node, count, name, tuple(p + Poly.constant(1) for p in limits), trips)
 
 
-def _is_plain(count: Count) -> bool:
+def is_plain(count: Count) -> bool:
     """Whether the header is one start, a condition and one step, all in the file itself, of which
     the step does nothing but count."""
     start, condition, step = count.parts.start, count.parts.condition, count.parts.step

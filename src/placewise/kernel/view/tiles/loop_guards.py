@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from placewise.kernel.chunks import Guard, GuardKind
-from placewise.kernel.view.tree.around import STEPS
+from placewise.kernel.view.tree.around import PURE_CALLS, STEPS
 from placewise.kernel.view.tree.node import LOOPS, Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
 from placewise.kernel.view.written_out.pointer_roots import changes
@@ -239,13 +239,17 @@ def reads_memory(node: Node) -> bool:
     """Whether an expression may read memory, or do more than compute."""
     addressed = {n.children[0].bare() for n in node.walk() if _takes_address(n)}
     return any(
-        (n.kind in _READS and n not in addressed)
+        (n.kind in _READS and n not in addressed and not _only_computes(n))
         or (n.kind == "UNARY_OPERATOR" and n.operator == "*")
         or n.kind == "COMPOUND_ASSIGNMENT_OPERATOR"
         or n.operator in ("=", *STEPS)
         or (n.kind == "MEMBER_REF_EXPR" and n.children and n.children[0].type_kind == "POINTER")
         for n in node.walk()
     )
+
+
+def _only_computes(node: Node) -> bool:
+    return node.kind == "CALL_EXPR" and node.name in PURE_CALLS
 
 
 def _takes_address(node: Node) -> bool:

@@ -107,12 +107,17 @@ def _tightest(bounder: Bounder, bounds: tuple[Poly, ...], *, upper: bool) -> tup
 def _plainest(bounds: Sequence[Poly]) -> tuple[Poly, ...]:
     """The bounds in terms of arguments alone; all bounds where there is none. Which of several is
     the tightest differs from launch to launch."""
-    return tuple(p for p in bounds if all(_is_argument(a) for a in p.atoms)) or tuple(bounds)
+    return tuple(filter(of_arguments, bounds)) or tuple(bounds)
+
+
+def of_arguments(poly: Poly) -> bool:
+    """Whether a polynomial is made of the kernel's arguments alone."""
+    return all(map(_is_argument, poly.atoms))
 
 
 def _is_argument(atom: Atom) -> bool:
     if atom.kind is AtomKind.COMPOUND:
-        return all(_is_argument(a) for p in atom.operands for a in p.atoms)
+        return all(map(of_arguments, atom.operands))
     key = atom.key
     return not key.startswith(("blockIdx.", "blockDim.", "gridDim.", FIRST_OF, AROUND))
 

@@ -11,6 +11,8 @@ STEPS = {"++": 1, "p++": 1, "--": -1, "p--": -1}
 ASSIGNMENT_CALLS = frozenset(
     f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 )
+PURE_CALLS = frozenset({"min", "max", "abs", "umin", "umax", "__mul24", "__umul24"})
+"""Functions of whole numbers that only compute."""
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 CASTS = frozenset(
     {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",

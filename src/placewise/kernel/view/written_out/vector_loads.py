@@ -13,15 +13,13 @@ from placewise.kernel.view.elements import unqualified, vector_parts
 from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
 from placewise.kernel.view.pointers import BY_INDEX, READ_AS, follow
 from placewise.kernel.view.read_as import read_as
-from placewise.kernel.view.tree.around import CASTS
+from placewise.kernel.view.tree.around import CASTS, PURE_CALLS
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import WRAPPERS, Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
 from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, piece, write_out
 from placewise.kernel.view.written_out.pointer_roots import changes
 
-_PURE_CALLS = frozenset({"min", "max", "abs", "umin", "umax", "__mul24", "__umul24"})
-"""Functions that may be called once for each number of a vector instead of once."""
 _MEMBERS = (".x", ".y", ".z", ".w")
 
 
@@ -183,7 +181,7 @@ class _Writer:
 
     def check_pure(self, node: Node) -> None:
         for inner in node.walk():
-            is_call = inner.kind == "CALL_EXPR" and inner.name not in _PURE_CALLS
+            is_call = inner.kind == "CALL_EXPR" and inner.name not in PURE_CALLS
             if changes(inner) or is_call or inner.kind == "LAMBDA_EXPR":
                 raise _UnclearError
 
