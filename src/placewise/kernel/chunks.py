@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from placewise.kernel.source import Tile
+from placewise.kernel.source import AccessPlace, ArrayUse, Tile
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Most static shared memory of a kernel (CUDA C++ Programming Guide, Technical Specifications)."""
@@ -70,12 +70,21 @@ class ChunkTile:
     its accesses go to rows far apart: ``a[i * n + k] * a[j * n + k]``."""
     filled: bool = True
     """Whether a chunk may read an element of the tile before it writes it."""
-    written: bool = False
-    """Whether each chunk writes all of the tile, which is then copied back."""
+    halo: int = 0
+    """How many columns at its start are filled; 0: all. The others are written before they are
+    read."""
+    copied_back: tuple[tuple[int, Tile], ...] = ()
+    """(iterations of a chunk, tile) where the loop writes: the tile with the extents of the part
+    that each chunk writes, all of it, and that is copied back."""
 
     def tile(self, iterations: int) -> Tile | None:
         """The tile for chunks of so many iterations; None where there is none."""
         return dict(self.tiles).get(iterations)
+
+    @property
+    def written(self) -> bool:
+        """Whether the loop writes to the tile."""
+        return bool(self.copied_back)
 
 
 @dataclass(frozen=True)
@@ -127,6 +136,12 @@ class ChunkPlan:
     def written(self) -> frozenset[str]:
         """The arrays that have a tile which is copied back."""
         return frozenset(t.array for loop in self.loops for t in loop.tiles if t.written)
+
+    def apart(self, use: ArrayUse) -> list[AccessPlace]:
+        """The accesses of an array that are in no tile of the plan."""
+        held = {n for loop in self.loops for t in loop.tiles if t.array == use.name
+                for n in t.accesses}  # fmt: skip
+        return [place for n, place in enumerate(use.accesses) if n not in held]
 
     @property
     def filled(self) -> frozenset[str]:

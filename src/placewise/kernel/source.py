@@ -330,7 +330,7 @@ class SourceView:
     declared_in: tuple[str, ...] = ()
     """Places of its prototypes in included files, ``header.h:12``."""
     chunk_plans: tuple[ChunkPlan, ...] = ()
-    """Ways to run loops in chunks, with shared tiles of arrays that are only read."""
+    """Ways to run loops in chunks, with shared tiles of what a chunk reads or writes."""
     constants: tuple[DeclaredConstant, ...] = ()
     """``__constant__`` variables that the kernel, or a device function of its file, names."""
     shared: tuple[str, ...] = ()

@@ -90,10 +90,14 @@ def place_chunked(
             buffer += f"[{stage}]" if stage and one.filled else ""
             use = uses[one.array][0]
             placed = _place(draft, one, loop, iterations, use, buffer, names, tiles.starts)
+            apart = plan.apart(use)
             if one.filled:
-                tiles.filled.append(replace(placed, fetched=number > 1))
-            if one.written:
-                tiles.written.append(placed)
+                tiles.filled.append(_filled_part(replace(placed, fetched=number > 1), one.halo))
+                tiles.starts_late |= any(place.kind != "load" for place in apart)
+            back = dict(one.copied_back).get(iterations)
+            if back is not None:
+                tiles.written.append(replace(placed, tile=back))
+                tiles.is_used_next |= use.read or bool(apart)
         flag = None if loop.under is None else flags[loop.under]
         if stage is None:
             make = _chunked(draft, loop, iterations, tiles, flag)
@@ -104,7 +108,16 @@ def place_chunked(
         _note_tiles(draft, plan, iterations, array, uses[array][1], number)
 
 
-@dataclass(frozen=True)
+def _filled_part(placed: PlacedTile, halo: int) -> PlacedTile:
+    """The tile with its first ``halo`` columns alone; with all of them for 0."""
+    tile = placed.tile
+    if not halo:
+        return placed
+    part = replace(tile, width=halo, elements=tile.rows * halo, padding=tile.stride - halo)
+    return replace(placed, tile=part, aligned=None)
+
+
+@dataclass
 class _LoopTiles:
     """What a loop's chunks do with their tiles."""
 
@@ -112,18 +125,20 @@ class _LoopTiles:
     """Declarations of where tiles begin that change with the chunk."""
     filled: list[PlacedTile] = field(default_factory=list)
     written: list[PlacedTile] = field(default_factory=list)
-    """Tiles that are copied back."""
+    """Tiles with the extents of what is copied back."""
+    starts_late: bool = False
+    """Whether threads may have written to an array just before the loop that fills a tile of it."""
+    is_used_next: bool = False
+    """Whether threads may go on with an array of which a tile has been copied back."""
 
     def fills(self) -> list[str]:
         """Statements that fill the tiles which a chunk reads."""
         return [line for one in self.filled for line in fill(one)]
 
     def copies_back(self) -> list[str]:
-        """Statements that copy back the tiles which a chunk has written. What threads may read next
-        is there behind another barrier."""
+        """Statements that copy back the tiles which a chunk has written."""
         lines = [line for one in self.written for line in copy_back(one)]
-        is_read = any(one.use.read for one in self.written)
-        return [*lines, "__syncthreads();"] if is_read else lines
+        return [*lines, "__syncthreads();"] if self.is_used_next else lines
 
 
 def _note_tiles(
@@ -262,7 +277,8 @@ def _chunked(
 
     def make(render: Render) -> str:
         ends = " && ".join(f"{first} < {end}" for end in loop.end_texts)
-        lines = [f"for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{"]
+        lines = ["__syncthreads();"] if tiles.starts_late else []
+        lines.append(f"for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{")
         lines += [f"    {line}" for line in tiles.starts]
         lines += [f"    {line}" for line in tiles.fills()]
         lines.append("    __syncthreads();")

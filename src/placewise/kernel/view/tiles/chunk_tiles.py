@@ -9,7 +9,8 @@ import numpy as np
 
 from placewise.kernel.chunks import STATIC_SHARED_BYTES, ChunkTile
 from placewise.kernel.launch import Launch
-from placewise.kernel.source import Split, Tile
+from placewise.kernel.source import Extent, Split, Tile
+from placewise.kernel.view.indices.conditions import conditions_at
 from placewise.kernel.view.indices.interval import Bounder, Numbers, Unbounded
 from placewise.kernel.view.indices.split import all_in_columns
 from placewise.kernel.view.indices.symbolic import Poly, ranged, uniform
@@ -91,8 +92,8 @@ def goes_down(found: FoundTiles) -> bool:
 def _tiles_of_written(
     array: TiledArray, loops: Mapping[Node, CountedLoop], values: Values, launch: Launch
 ) -> FoundTiles:
-    """Tiles of an array that the kernel writes: one for all accesses in a loop. None where a write
-    is in no tile: what a block fills a tile with is then not in order with it."""
+    """Tiles of an array that the kernel writes: one for all accesses in a loop, by the outermost
+    loop around each that has one. Empty where no write has one."""
     accesses = array.uses.accesses
     found: FoundTiles = {}
     held: set[int] = set()
@@ -105,8 +106,7 @@ def _tiles_of_written(
             if made is not None:
                 found[loop] = (made,)
                 held |= set(inside)
-    writes = {n for n, a in enumerate(accesses) if a.place.kind != "load"}
-    return found if writes <= held else {}
+    return found if any(one.copied_back for tiles in found.values() for one in tiles) else {}
 
 
 def _tile_of_written(
@@ -115,53 +115,93 @@ def _tile_of_written(
 ) -> ChunkTile | None:  # fmt: skip
     """The tile of an array that the kernel writes, for all of its accesses in a loop.
 
-    Where the loop writes, all accesses go to the same element in an iteration, and each chunk
-    writes all of the tile: what is copied back is what this block has written, and a thread reads
-    back what it wrote itself.
+    Where the loop writes, all writes of an iteration go to one element, and each chunk writes all
+    of a part of the tile: what is copied back is what this block has written.
     """
     accesses = array.uses.accesses
     writes = [n for n in inside if accesses[n].place.kind != "load"]
     if not writes:
         made = _tiles(array, inside, loop, loops, values, launch)
         return ChunkTile(array.name, tuple(inside), made) if made else None
-    if loop.count.stepping.stride != 1 or not _go_together(
-        [accesses[n] for n in inside], loop, loops, values
-    ):
+    behind = _columns_behind([accesses[n] for n in inside], loop, loops, values)
+    if loop.count.stepping.stride != 1 or behind is None:
         return None
     together = _tiles(array, inside, loop, loops, values, launch, _goes_down)
     for n in writes:
         alone = dict(_tiles(array, [n], loop, loops, values, launch, _gathers_stores))
-        made = tuple(
-            (iterations, tile)
-            for iterations, tile in together
-            if iterations in alone and _holds_the_same(tile, alone[iterations])
-        )
-        if made:
+        pairs = [(i, tile, alone[i]) for i, tile in together if i in alone]
+        if pairs and all(tile.pitch_text == part.pitch_text for _, tile, part in pairs):
             reads = [accesses[m] for m in inside if accesses[m].place.kind != "store"]
-            filled = not all(_comes_before(accesses[n], read) for read in reads)
-            return ChunkTile(array.name, tuple(inside), made, filled=filled, written=True)
+            halo = _halo(accesses[n], reads, behind, pairs[0][2])
+            return ChunkTile(
+                array.name, tuple(inside), tuple((i, tile) for i, tile, _ in pairs),
+                filled=halo != 0, halo=halo or 0,
+                copied_back=tuple((i, _part(tile, part)) for i, tile, part in pairs),
+            )  # fmt: skip
     return None
 
 
-def _go_together(
+def _columns_behind(
     accesses: Sequence[Access],
     loop: CountedLoop,
     loops: Mapping[Node, CountedLoop],
     values: Values,
-) -> bool:
-    """Whether all accesses go to the same element in each iteration, none by an atomic function."""
-    if any(a.place.kind == "atomic" for a in accesses):
-        return False
+) -> dict[Access, int | None] | None:
+    """How many elements each access lies behind the writes of its iteration; None for one of which
+    that is not known. None as a whole where writes go to several elements, or one of them is by an
+    atomic function."""
     try:
         within = _in_chunk(loop, loops, values, ITERATIONS[0])
-        return len({index_of(within, a).poly for a in accesses}) == 1
+        indices = {a: index_of(within, a).poly for a in accesses}
     except Unbounded:
-        return False
+        return None
+    written = {p for a, p in indices.items() if a.place.kind != "load"}
+    if len(written) != 1 or any(a.place.kind == "atomic" for a in accesses):
+        return None
+    (index,) = written
+    return {a: (index - p).value for a, p in indices.items()}
 
 
-def _holds_the_same(a: Tile, b: Tile) -> bool:
-    """Whether two tiles hold the same elements at the same places."""
-    return replace(a, splits=b.splits, written_whole=b.written_whole) == b
+def _halo(
+    write: Access, reads: Sequence[Access], behind: Mapping[Access, int | None], part: Tile
+) -> int | None:
+    """How many columns in front of what a chunk writes must be filled, where it reads nothing else
+    that it has not written before; None where all of the tile must be.
+
+    ``behind`` is how many elements each read lies behind the write, and ``part`` what is written.
+    """
+    if reads and (part.column_extent.lowers or part.index_extent.lowers):
+        return None
+    conditions = set(conditions_at(write.node))
+    halo = 0
+    for read in reads:
+        distance = behind[read]
+        if distance is None or distance < 0 or not conditions <= set(conditions_at(read.node)):
+            return None
+        if distance == 0 and not _comes_before(write, read):
+            return None
+        halo = max(halo, distance)
+    return halo
+
+
+def _part(tile: Tile, part: Tile) -> Tile:
+    """``tile`` with the extents of ``part``, whose elements it all holds."""
+    rows = _extent_of(tile.row0_text, tile.rows, part.row0_text, part.rows, part.row_extent)
+    columns = _extent_of(
+        tile.column0_text, tile.width, part.column0_text, part.width, part.column_extent
+    )
+    return replace(
+        tile, row_extent=rows, column_extent=columns, index_extent=part.index_extent,
+        inside=part.inside,
+    )  # fmt: skip
+
+
+def _extent_of(begin: str, size: int, first: str, number: int, extent: Extent) -> Extent:
+    """The extent of ``number`` rows or columns from ``first`` on, among ``size`` from ``begin``
+    on."""
+    if (begin, size) == (first, number):
+        return extent
+    return Extent((first, *extent.lowers), (f"{first} + {number}", *extent.uppers))
 
 
 def _comes_before(store: Access, read: Access) -> bool:

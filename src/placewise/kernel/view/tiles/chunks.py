@@ -74,7 +74,7 @@ def _plan(
     if len(arrays) < len(group):
         return None
     if any(array.written and not found.keys() <= chosen.keys() for array, found in group):
-        # Some threads' writes would go past the tile from which others' are copied back.
+        # The loop of another array, around one of this array's, has no tile of it.
         return None
     try:
         guards, flags = loop_guards(kernel.body, [c.node for c in chosen], kernel.text)
