@@ -26,6 +26,11 @@ READ = ("row", "row", "column", "column", "matrix", "matrix", "turned", "halo", 
 T = TypeVar("T")
 
 
+def braced(head: str, body: list[str]) -> list[str]:
+    """A statement with a body in braces."""
+    return [f"{head} {{", *(f"    {line}" for line in body), "}"]
+
+
 class Draw:
     """The random choices of one program, and the parameters drawn so far."""
 

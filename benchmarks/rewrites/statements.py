@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.rewrites.draw import SIMPLE, Draw
+from benchmarks.rewrites.draw import SIMPLE, Draw, braced
 from benchmarks.rewrites.program import HALO, TABLE, Param, Program, Sizes, Statement
+from benchmarks.rewrites.row_statements import moved, read_rows, rows, runs, triangle
 
 
 def plain(draw: Draw) -> Statement:
@@ -20,64 +21,60 @@ def loop(draw: Draw) -> Statement:
     table = draw.array("table")
     t, member = table.name, table.element.member
     heads: list[Callable[[], list[str]]] = [
-        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)", body),
-        lambda: _braced(f"for (int {k} = 0; {k} < m; ++{k})", body),
+        lambda: braced(f"for (int {k} = 0; {k} < m; {k}++)", body),
+        lambda: braced(f"for (int {k} = 0; {k} < m; ++{k})", body),
         lambda: [f"for (int {k} = 0; {k} < m; {k} += 1)", f"    {body[0]}"],
-        lambda: _braced(f"for (int {k} = 0; {k} < m; {k} += 2)", body),
-        lambda: _braced(f"for (int {k} = 1; {k} < m - 1; {k} += 3)", body),
-        lambda: _braced(f"for (int {k} = (int)m - 1; {k} >= 0; {k}--)", body),
-        lambda: _braced(f"for (unsigned {k} = 0; {k} < (unsigned)m; ++{k})", body),
-        lambda: _braced(f"for (size_t {k} = 0; {k} < m; ++{k})", body),
-        lambda: _braced(f"for (int {k} = threadIdx.x % 4; {k} < m; {k} += 4)", body),
-        lambda: _braced(f"for (int {k} = 0; {k} <= i && {k} < m; {k}++)", body),
-        lambda: _braced(f"for (int {k} = i % 2; {k} < m; {k} += 2)", body),
-        lambda: [f"int {k}z = 0;", *_braced(f"while ({k}z < m)",
+        lambda: braced(f"for (int {k} = 0; {k} < m; {k} += 2)", body),
+        lambda: braced(f"for (int {k} = 1; {k} < m - 1; {k} += 3)", body),
+        lambda: braced(f"for (int {k} = (int)m - 1; {k} >= 0; {k}--)", body),
+        lambda: braced(f"for (unsigned {k} = 0; {k} < (unsigned)m; ++{k})", body),
+        lambda: braced(f"for (size_t {k} = 0; {k} < m; ++{k})", body),
+        lambda: braced(f"for (int {k} = threadIdx.x % 4; {k} < m; {k} += 4)", body),
+        lambda: braced(f"for (int {k} = 0; {k} <= i && {k} < m; {k}++)", body),
+        lambda: braced(f"for (int {k} = i % 2; {k} < m; {k} += 2)", body),
+        lambda: [f"int {k}z = 0;", *braced(f"while ({k}z < m)",
                  [f"const int {k} = {k}z++;", *body])],
-        lambda: [f"int {k};", *_braced(f"for ({k} = 0; {k} < m; {k}++)", body)],
-        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+        lambda: [f"int {k};", *braced(f"for ({k} = 0; {k} < m; {k}++)", body)],
+        lambda: braced(f"for (int {k} = 0; {k} < m; {k}++)",
                         [f"if ({k} == 3) continue;", *body]),
-        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+        lambda: braced(f"for (int {k} = 0; {k} < m; {k}++)",
                         [*body, "if (s > 1000) break;"]),
-        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+        lambda: braced(f"for (int {k} = 0; {k} < m; {k}++)",
                         [f"if ({k} > i) break;", *body]),
-        lambda: _braced(f"for (int {k} = 0; {k} < 16; {k}++)",
+        lambda: braced(f"for (int {k} = 0; {k} < 16; {k}++)",
                         [f"if ({k} < m) {{", *(f"    {b}" for b in body), "}"]),
-        lambda: _braced(f"for (int {k}z = 0; {k}z < m; {k}z += 8)",
-                        _braced(f"for (int {k} = {k}z; {k} < {k}z + 8 && {k} < m; {k}++)", body)),
-        lambda: _braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)",
-                        _braced(f"for (int {k} = 0; {k} < m; {k}++)", body)),
-        lambda: _braced(f"for (int {k} = 0; {k} < {draw.array('count').name}[i]; {k}++)",
+        lambda: braced(f"for (int {k}z = 0; {k}z < m; {k}z += 8)",
+                        braced(f"for (int {k} = {k}z; {k} < {k}z + 8 && {k} < m; {k}++)", body)),
+        lambda: braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)",
+                        braced(f"for (int {k} = 0; {k} < m; {k}++)", body)),
+        lambda: braced(f"for (int {k} = 0; {k} < {draw.array('count').name}[i]; {k}++)",
                         body),
-        lambda: _braced(f"for (int {k} = 0, {k}z = 0; {k} < m; {k}++, {k}z += 2)",
+        lambda: braced(f"for (int {k} = 0, {k}z = 0; {k} < m; {k}++, {k}z += 2)",
                         [*body, f"s += {k}z & 1;"]),
         lambda: [f"for (int {k}z = 0; {k}z < 2; {k}z++)",
                  f"    for (int {k} = 0; {k} < m; {k}++)", f"        {body[0]}"],
-        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++) switch ({k} % 3)",
+        lambda: braced(f"for (int {k} = 0; {k} < m; {k}++) switch ({k} % 3)",
                         [f"case 0: {body[0]} break;", "case 1: s += 1;", f"default: {body[-1]}"]),
         lambda: [f"for (int {k} = 0; {k} < m; {k}++)", f"    if ({k} & 1) {{ {body[0]} }}",
                  f"    else {body[-1]}"],
         lambda: [f"int {k} = 0;", f"do {body[0]} while (++{k} < m);"],
         lambda: [f"for (int {k}z = 0; {k}z < m; {k}z += 4) {{ int {k} = {k}z;",
                  f"    do {body[0]} while (++{k} < {k}z + 4 && {k} < m); }}"],
-        lambda: [f"int {k} = 5;", *_braced("if (i % 3 == 0)",
-                 _braced(f"for ({k} = 0; {k} < m; {k}++)", body)), f"s += {k};"],
-        lambda: _braced(f"for (int {k} = 0; {t}[{k}]{member} < 6 && {k} < m; {k}++)", body),
-        lambda: _braced(f"for (int {k} = 0; {k} < m; s += {k}++)", body),
-        lambda: _braced(f"for (int {k} = -1; {k} < (unsigned)m; {k}++)", body),
+        lambda: [f"int {k} = 5;", *braced("if (i % 3 == 0)",
+                 braced(f"for ({k} = 0; {k} < m; {k}++)", body)), f"s += {k};"],
+        lambda: braced(f"for (int {k} = 0; {t}[{k}]{member} < 6 && {k} < m; {k}++)", body),
+        lambda: braced(f"for (int {k} = 0; {k} < m; s += {k}++)", body),
+        lambda: braced(f"for (int {k} = -1; {k} < (unsigned)m; {k}++)", body),
         lambda: [f"for (int {k} = 0; {k} < m; {k}++) s += {t}[{k}]{member};",
                  f"for (int {k} = 1; {k} < m - 1; {k}++)",
                  f"    s += {t}[{k} - 1]{member} - {t}[{k} + 1]{member};"],
-        lambda: _braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)",
-                        [f"const int at = {k}z * 8;", *_braced("", [f"int {k}z = 50;",
+        lambda: braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)",
+                        [f"const int at = {k}z * 8;", *braced("", [f"int {k}z = 50;",
                          f"for (int {k} = 0; {k} < m; {k}++)",
                          f"    s += {t}[at + {k}]{member} + {k}z;"])]),
     ]  # fmt: skip
     # The plain loop, which chunks are made of, comes more often.
     return draw.statement(heads[0]() if draw.chance(0.35) else draw.pick(heads)())
-
-
-def _braced(head: str, body: list[str]) -> list[str]:
-    return [f"{head} {{", *(f"    {line}" for line in body), "}"]
 
 
 def row_pointer(draw: Draw) -> Statement:
@@ -94,11 +91,11 @@ def row_pointer(draw: Draw) -> Statement:
     fixed = f"{const}{element} *const {q}"
     forms = [
         [f"{pointer} = {start};", f"{count} s += {q}[{k}]{member};"],
-        [f"{pointer} = {start};", *_braced(count, [f"s += {q}[{k}]{member};", draw.update(k)])],
+        [f"{pointer} = {start};", *braced(count, [f"s += {q}[{k}]{member};", draw.update(k)])],
         [f"{fixed} = {start};", f"{count} s += {q}[m - 1 - {k}]{member};"],
-        [f"{pointer} = {start};", *_braced(count, [f"s += (*{q}){member};", f"{q}++;"])],
+        [f"{pointer} = {start};", *braced(count, [f"s += (*{q}){member};", f"{q}++;"])],
         [f"{pointer} = {start};", f"{count} s += (*{q}++){member};"],
-        [f"{pointer} = {start};", *_braced(step, [f"s += {q}[1]{member};", f"{q} += 2;"])],
+        [f"{pointer} = {start};", *braced(step, [f"s += {q}[1]{member};", f"{q} += 2;"])],
         [f"{pointer};", f"{q} = {start};", f"{count} s += {q}[{k}]{member};"],
         [f"{pointer} = {start}, *{q}b = {a.name};", f"{count} s += {q}[{k}]{member} - {q}b[{k}]"
          f"{member};"],
@@ -193,49 +190,6 @@ def in_place(draw: Draw) -> Statement:
     return draw.statement(draw.pick(forms))
 
 
-def rows(draw: Draw) -> Statement:
-    """A row of each thread's own, written column by column."""
-    if draw.dims == 2:
-        return in_place(draw)
-    name, k = draw.array("rows", pick_from=()).name, draw.local("k")
-    at = draw.pick((f"i * p + {k}", f"{k} + p * i", f"i * p + m - 1 - {k}",
-                    f"(n - 1 - i) * p + {k}", f"(size_t)i * p + {k}"))  # fmt: skip
-    value = draw.pick((f"s + {k}", draw.value(k), f"{draw.value()} * {k}"))
-    store = f"{name}[{at}] = {value};"
-    bodies = [
-        [store], [store], [draw.update(k), store], [f"if ({k} > 1) {store}"],
-        [f"if ({k} >= 2 && {k} + 1 < m) {store}"], [f"if ({k} < 2) continue;", store],
-        [f"if ({draw.value(k)} > 2) {store}"], [f"if (i & 1) {store}"],
-        [store, f"{name}[i * p + {k}] = 1;"], [store, f"s += {name}[i * p];"],
-        [f"if ({k} > 2) {{ if ({draw.value()} > 5) continue; }}", store],
-        [f"if ({k} < 2 * (int)blockIdx.x + 3) {store}"],
-    ]  # fmt: skip
-    heads = (
-        f"int {k} = 0; {k} < m; {k}++",
-        f"int {k} = 0; {k} < m; {k}++",
-        f"int {k} = 1; {k} <= (int)m - 1; ++{k}",
-        f"unsigned {k} = 0; {k} < m; {k}++",
-        f"int {k} = 0; {k} < m; {k} += 2",
-        f"int {k} = (int)m - 1; {k} >= 0; {k}--",
-    )
-    lines = _braced(f"for ({draw.pick(heads)})", draw.pick(bodies))
-    if draw.chance(0.2):
-        lines = _braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)", lines)
-    return draw.statement(lines)
-
-
-def moved(draw: Draw) -> Statement:
-    """An array whose pointer the kernel moves first."""
-    a, k = draw.array("moved", pick_from=()), draw.local("k")
-    by = draw.pick(("n", "3", "blockIdx.x", "(size_t)n", "n / 2 + 1"))
-    step = draw.pick((f"{a.name} += {by};", f"{a.name} = {a.name} + {by};",
-                      f"{a.name} += {by}; {a.name}--;"))  # fmt: skip
-    read = draw.pick((f"{a.name}[i * p + {k}]", f"*({a.name} + i * p + {k})", f"{a.name}[{k}]"))
-    loop = _braced(f"for (int {k} = 0; {k} < m; {k}++)",
-                   [f"s += ({read}){a.element.member};", draw.update(k)])  # fmt: skip
-    return draw.statement(loop, [step])
-
-
 def leave(draw: Draw) -> Statement:
     """An exit that depends on the data."""
     word = "continue" if draw.style == "stride" else "return"
@@ -300,7 +254,7 @@ def staged_square(draw: Draw) -> Statement:
         [copied.replace("= ", f"= {guard} ? ") + " : 3;"],
         [f"if ({guard}) {copied};", f"else {stage}[{row}][{column}] = 2;"],
     ]
-    loop = _braced(f"for (int z = {thread}; z < 64; z += THREADS)", fills[fill])
+    loop = braced(f"for (int z = {thread}; z < 64; z += THREADS)", fills[fill])
     i, k = f"(({thread}) / 8 % 8)", f"(({thread} + 3) % 8)"
     read = f"{stage}[{i}][{k}]{a.element.member}"
     if fill == 1:
@@ -308,7 +262,7 @@ def staged_square(draw: Draw) -> Statement:
         read = f"({limit.format(r=i, c=k)} ? {read} : 0)"
     inner = [*loop, "__syncthreads();", f"{acc} += {read};"]
     entry = [f"{draw.total} {acc} = 0;", f"__shared__ {kind} {stage}[8][{draw.pick((8, 9))}];"]
-    entry += _braced(rounds, [*inner, "__syncthreads();"]) if rounds else inner
+    entry += braced(rounds, [*inner, "__syncthreads();"]) if rounds else inner
     return draw.statement([f"s += {acc};"], entry)
 
 
@@ -405,7 +359,7 @@ def vectors(draw: Draw) -> Statement:
 KINDS: tuple[Callable[[Draw], Statement], ...] = (
     plain, plain, loop, loop, loop, loop, row_pointer, row_pointer, guarded, guarded, window,
     atomic, extreme, in_place, leave, staged, staged_square, overlapping, odd, odd, vectors,
-    rows, rows, moved,
+    rows, rows, moved, read_rows, runs, triangle,
 )  # fmt: skip
 
 

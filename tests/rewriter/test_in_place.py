@@ -55,6 +55,11 @@ KERNELS = {
     "a store behind": f"{EACH} x[r * pitch + c] += in[r * n + c]; x[r * pitch] = 5;",
     "some are written, all are read": f"{EACH} {{ if (c > 4) x[r * pitch + c] = in[r * n + c];"
     " s += x[r * pitch + c]; } x[r * pitch] = s;",
+    "both branches": f"{EACH} if (x[r * pitch + c] < 50) x[r * pitch + c] = 0;"
+    " else x[r * pitch + c] += 1;",
+    "all branches": f"{EACH} {{ float v = x[r * pitch + c]; if (v > 60) {{ if (v > 80)"
+    " x[r * pitch + c] = v; else x[r * pitch + c] = 1; continue; } x[r * pitch + c] = -v; }",
+    "below the diagonal": f"{EACH} if (c <= r) x[r * pitch + c] /= 2; else x[r * pitch + c] = 0;",
     "longer rows are read": "for (int c = 0; c < pitch; c++) s += x[r * pitch + c];"
     f"{EACH} x[r * pitch + c] = s;",
 }
@@ -109,6 +114,9 @@ REFUSED = {
     "a read by the condition": "for (int c = 0; c < n && x[r * pitch + c] > 9; c++)"
     " x[r * pitch + c] *= 2;",
     "a condition on data": f"{EACH} if (x[r * pitch + c] < 50) x[r * pitch + c] = 0;",
+    "three branches of four": f"{EACH} {{ if (x[r * pitch + c] > 9) {{ if (c & 1)"
+    " x[r * pitch + c] = 1; } else { if (c & 1) x[r * pitch + c] = 2; else"
+    " x[r * pitch + c] = 3; } }",
     "an atomic": f"{EACH} atomicAdd(&x[r * pitch + c], 1.f);",
     "writes to two elements": "for (int c = 0; c < n - 1; c++)"
     " { x[r * pitch + c] = 1; x[r * pitch + c + 1] = c; }",

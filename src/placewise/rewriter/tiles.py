@@ -296,9 +296,12 @@ def _each(
     lines = [_head(placed, tile.rows * tile.width)]
     if tile.rows > 1:
         row, column = f"{names.at} / {tile.width}", f"{names.at} % {tile.width}"
+        first = _plus(placed.column0, column)
+        if tile.width == 1:
+            row, column, first = names.at, "0", placed.column0 or "0"
         lines += [
             f"    const int {names.row} = {_plus(placed.row0, row)};",
-            f"    const int {names.column} = {_plus(placed.column0, column)};",
+            f"    const int {names.column} = {first};",
         ]
         conditions = _within(names.row, tile.row_extent)
         conditions += _within(names.column, tile.column_extent)
@@ -380,7 +383,7 @@ def _in_tile(row: str, column: str, tile: Tile, vector: int, at: str) -> str:
         return column
     if not tile.padding:
         return at if vector == 1 else f"{at} * {vector}"
-    return f"{row} * {tile.stride} + {column}"
+    return f"{row} * {tile.stride}" + ("" if column == "0" else f" + {column}")
 
 
 def _position(placed: PlacedTile, row: str, column: str) -> str:

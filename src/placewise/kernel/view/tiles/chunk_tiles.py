@@ -127,12 +127,13 @@ def _tile_of_written(
     if loop.count.stepping.stride != 1 or behind is None:
         return None
     together = _tiles(array, inside, loop, loops, values, launch, _goes_down)
-    for n in writes:
-        alone = dict(_tiles(array, [n], loop, loops, values, launch, _gathers_stores))
+    # One write may write all of the part, or only those in both branches of a condition together.
+    for group in dict.fromkeys((*((n,) for n in writes), tuple(writes))):
+        alone = dict(_tiles(array, group, loop, loops, values, launch, _gathers_stores))
         pairs = [(i, tile, alone[i]) for i, tile in together if i in alone]
         if pairs and all(tile.pitch_text == part.pitch_text for _, tile, part in pairs):
             reads = [accesses[m] for m in inside if accesses[m].place.kind != "store"]
-            halo = _halo(accesses[n], reads, behind, pairs[0][2])
+            halo = _halo([accesses[n] for n in group], reads, behind, pairs[0][2])
             return ChunkTile(
                 array.name, tuple(inside), tuple((i, tile) for i, tile, _ in pairs),
                 filled=halo != 0, halo=halo or 0,
@@ -163,15 +164,21 @@ def _columns_behind(
 
 
 def _halo(
-    write: Access, reads: Sequence[Access], behind: Mapping[Access, int | None], part: Tile
+    writes: Sequence[Access],
+    reads: Sequence[Access],
+    behind: Mapping[Access, int | None],
+    part: Tile,
 ) -> int | None:
     """How many columns in front of what a chunk writes must be filled, where it reads nothing else
     that it has not written before; None where all of the tile must be.
 
     ``behind`` is how many elements each read lies behind the write, and ``part`` what is written.
     """
-    if reads and (part.column_extent.lowers or part.index_extent.lowers):
+    if not reads:
+        return 0
+    if len(writes) > 1 or part.column_extent.lowers or part.index_extent.lowers:
         return None
+    (write,) = writes
     conditions = set(conditions_at(write.node))
     halo = 0
     for read in reads:

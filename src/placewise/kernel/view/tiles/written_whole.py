@@ -14,6 +14,8 @@ from placewise.kernel.view.tree.around import ASSIGNMENT_CALLS, STEPS
 from placewise.kernel.view.tree.node import LOOPS, Node
 
 _REPEATING = LOOPS | {"LAMBDA_EXPR", "SWITCH_STMT"}
+_MOST_CONDITIONS = 64
+"""Most sets of conditions that are looked at."""
 _STEPS = ("threadIdx.", WITHIN_CHUNK)
 """Start of the keys of what takes every value of a range, each once: a thread's index, and the
 variable of a loop that steps by 1 in chunks."""
@@ -23,18 +25,21 @@ def is_written_whole(
     values: Values, indices: Sequence[Index], launch: Launch,
     coordinates: Callable[[Index], tuple[Poly, ...]],
 ) -> bool:  # fmt: skip
-    """Whether one access writes each element of the tile that its conditions leave, by one thread.
+    """Whether each element of the tile that conditions leave is written, by one thread alone.
 
-    So it is where each coordinate steps by 1 with a thread index of its own, or with the variable
-    of the loop whose chunk the tile holds, every thread index that the block has is among them, and
-    each condition bounds one coordinate alone, or the index.
+    So it is where one access, or accesses to the same element in both branches of a condition,
+    write it, each coordinate steps by 1 with a thread index of its own, or with the variable of the
+    loop whose chunk the tile holds, every thread index that the block has is among them, and each
+    condition bounds one coordinate alone, or the index.
     """
-    if len(indices) != 1 or values.jumps:
+    if not indices or values.jumps or len({i.poly for i in indices}) > 1:
         return False
-    (index,) = indices
-    if not _is_stored_whole(index.access.node) or _may_leave_before(index.access.node):
-        return False
-    found = coordinates(index)
+    for index in indices:
+        node = index.access.node
+        repeated = any(n.kind in _REPEATING and n not in values.given for n in node.above())
+        if repeated or not _is_stored_whole(node) or _may_leave_before(node):
+            return False
+    found = coordinates(indices[0])
     axes: list[str] = []
     for poly in found:
         varying = [a for a in poly.atoms if not a.uniform]
@@ -47,16 +52,36 @@ def is_written_whole(
     used = {f"threadIdx.{name}" for name, size in zip("xyz", launch.block, strict=True) if size > 1}
     if len(set(axes)) < len(axes) or not used <= set(axes):
         return False
-    for condition, holds in conditions_at(index.access.node):
+    conditions = _of_all([frozenset(conditions_at(i.access.node)) for i in indices])
+    if conditions is None:
+        return False
+    for condition, holds in conditions:
         facts = exact_facts(condition, holds, values)
         if facts is None:
             return False
-        bounded = (*found, index.poly)
+        bounded = (*found, indices[0].poly)
         if not all(any((f + p).uniform or (f - p).uniform for p in bounded) for f in facts):
             return False
-    return not any(
-        n.kind in _REPEATING and n not in values.given for n in index.access.node.above()
-    )
+    return True
+
+
+_Conditions = frozenset[tuple[Node, bool]]
+
+
+def _of_all(accesses: Sequence[_Conditions]) -> _Conditions | None:
+    """The conditions under which some of several accesses are made, whatever else holds: those of
+    each access are given. None where that differs. A condition that holds for one access and fails
+    for another, with the same others, is none for both together."""
+    known = list(dict.fromkeys(accesses))
+    for at in range(_MOST_CONDITIONS):
+        if at >= len(known):
+            break
+        for other in known[:at]:
+            apart = known[at] ^ other
+            both = known[at] & other
+            if len(apart) == 2 and len({c for c, _ in apart}) == 1 and both not in known:
+                known.append(both)
+    return next((k for k in known if all(k <= one for one in accesses)), None)
 
 
 def _is_stored_whole(access: Node) -> bool:
