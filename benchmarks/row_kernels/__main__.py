@@ -11,6 +11,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from benchmarks.predicted_gains import MACHINES, report_gains
 from placewise import make_case
@@ -18,15 +19,17 @@ from placewise.kernel.cases.case import Case
 
 SOURCE = Path(__file__).with_name("kernels.cu")
 ROWS, COLUMNS = 1 << 14, 256
+PER_THREAD = 64
 HEADS, QUERIES, WIDTH = 32, 256, 32
 
 
 def cases() -> Sequence[Case]:
-    """16,384 rows of 256 numbers; 32 heads of 256 queries of 32 numbers."""
+    """16,384 rows of 256 numbers, or 64 of them for each thread; 32 heads of 256 queries of 32
+    numbers."""
     rng = np.random.default_rng(11)
     shape, sizes = (ROWS, COLUMNS), [np.int32(ROWS), np.int32(COLUMNS)]
 
-    def numbers(*of: int) -> object:
+    def numbers(*of: int) -> NDArray[np.float32]:
         return rng.normal(size=of).astype(np.float32)
 
     out, data = np.zeros(shape, np.float32), numbers(*shape)
@@ -44,6 +47,12 @@ def cases() -> Sequence[Case]:
         ),
         make_case("softmax_divided", SOURCE, [out, data, *sizes], block=128, problem=ROWS),
         make_case("unit_length", SOURCE, [data, *sizes], block=128, problem=ROWS),
+        make_case("running_sum", SOURCE, [out, data, *sizes], block=128, problem=ROWS),
+        make_case(
+            "blend", SOURCE,
+            [numbers(*shape), data, np.float32(0.25), np.int32(data.size), np.int32(PER_THREAD)],
+            block=128, problem=data.size // PER_THREAD,
+        ),
     )  # fmt: skip
 
 

@@ -95,3 +95,18 @@ __global__ void unit_length(float *x, int rows, int n) {
     float scale = rsqrtf(squares + 1e-12f);
     for (int c = 0; c < n; c++) row[c] *= scale;
 }
+
+// The running sum of each row, a thread for each.
+__global__ void running_sum(float *out, const float *in, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    out[r * n] = in[r * n];
+    for (int c = 1; c < n; c++) out[r * n + c] = out[r * n + c - 1] + in[r * n + c];
+}
+
+// Each thread has neighbouring elements of its own, as threads of a CPU have.
+__global__ void blend(float *y, const float *x, float share, int n, int per) {
+    int start = (blockIdx.x * blockDim.x + threadIdx.x) * per;
+    int end = min(start + per, n);
+    for (int i = start; i < end; i++) y[i] = share * x[i] + (1.0f - share) * y[i];
+}
