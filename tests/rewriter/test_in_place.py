@@ -60,6 +60,10 @@ KERNELS = {
     "all branches": f"{EACH} {{ float v = x[r * pitch + c]; if (v > 60) {{ if (v > 80)"
     " x[r * pitch + c] = v; else x[r * pitch + c] = 1; continue; } x[r * pitch + c] = -v; }",
     "below the diagonal": f"{EACH} if (c <= r) x[r * pitch + c] /= 2; else x[r * pitch + c] = 0;",
+    "a row taken apart": "int b = r / n, q = r % n; float *o = x + b * n * pitch + q * pitch;"
+    f"{EACH} s += o[c]; {EACH} o[c] /= s;",
+    "a row taken apart twice": "int i = r % 4, h = r / 4 % 3, b = r / 12;"
+    f"{EACH} x[((b * 3 + h) * 4 + i) * pitch + c] *= 2;",
     "longer rows are read": "for (int c = 0; c < pitch; c++) s += x[r * pitch + c];"
     f"{EACH} x[r * pitch + c] = s;",
 }

@@ -189,3 +189,19 @@ def test_text_means_what_the_polynomial_is():
         bounder = Bounder({"b": np.full((1, 1, 1), b), "n": np.full((1, 1, 1), n)})
         assert poly.text == "3 * ((5 * int(blockIdx.x) - n) / 2) - int(blockIdx.x)"
         assert bounder.evaluate(poly).item() == 3 * int((5 * b - n) / 2) - b
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.sampled_from([number(4), N, B * N]))
+def test_a_number_that_was_taken_apart_is_put_together_again(factor, offset, by):
+    x = T * number(factor) + K + number(offset)
+    quotient, remainder = compound("/", x, by), compound("%", x, by)
+    assert quotient * by + remainder == x
+    assert remainder * N + quotient * by * N == x * N
+    assert quotient * by - remainder != x
+
+
+@given(st.integers(-500, 500), st.integers(1, 9), st.integers(1, 9))
+def test_a_quotient_of_a_quotient_is_one_of_the_product(x, a, b):
+    twice = compound("/", compound("/", T, number(a)), number(b))
+    assert twice == compound("/", T, number(a * b))
+    assert apply("/", apply("/", x, a), b) == apply("/", x, a * b)

@@ -88,7 +88,7 @@ class Poly:
         terms = dict(self.terms)
         for monomial, coefficient in other.terms:
             terms[monomial] = terms.get(monomial, 0) + coefficient
-        return Poly.of(terms)
+        return _rejoined(Poly.of(terms))
 
     def __neg__(self) -> Poly:
         return Poly(tuple((m, -c) for m, c in self.terms))
@@ -172,6 +172,23 @@ class Poly:
         return " ".join(pieces) or "0"
 
 
+def _rejoined(poly: Poly) -> Poly:
+    """``poly`` with ``x`` in place of ``x / n * n + x % n``, also in products: an index that was
+    taken apart and put together again."""
+    for monomial, coefficient in poly.terms:
+        for remainder in monomial:
+            if remainder.operator != "%":
+                continue
+            number, by = remainder.operands
+            others = list(monomial)
+            others.remove(remainder)
+            rest = Poly.of({tuple(others): coefficient})
+            whole = rest * by * compound("/", number, by)
+            if len(whole.terms) == 1 and whole.terms[0] in poly.terms:
+                return poly - whole - rest * Poly.atom(remainder) + rest * number
+    return poly
+
+
 def _divides(divisor: Monomial, monomial: Monomial) -> bool:
     return all(monomial.count(a) >= divisor.count(a) for a in divisor)
 
@@ -224,6 +241,8 @@ def compound(operator: str, *operands: Poly) -> Poly:
         found = apply(operator, *[n for n in numbers if n is not None])
         if found is not None:
             return Poly.constant(found)
+    if operator == "/" and (inner := _quotient(operands[0])) is not None:
+        return compound("/", inner[0], inner[1] * operands[1])
     if operator == "/" and numbers[1] is not None and numbers[1] > 0:
         divisor = numbers[1]
         if all(c % divisor == 0 for _, c in operands[0].terms):
@@ -232,6 +251,15 @@ def compound(operator: str, *operands: Poly) -> Poly:
         return operands[0]
     key = f"({operator} {' '.join(p.key for p in operands)})"
     return Poly.atom(Atom(key, AtomKind.COMPOUND, operator=operator, operands=operands))
+
+
+def _quotient(poly: Poly) -> tuple[Poly, Poly] | None:
+    """Dividend and divisor of a polynomial that is one quotient."""
+    if len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1:
+        (atom,) = poly.terms[0][0]
+        if atom.operator == "/":
+            return atom.operands[0], atom.operands[1]
+    return None
 
 
 def apply(operator: str, *values: int) -> int | None:
