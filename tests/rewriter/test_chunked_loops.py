@@ -341,7 +341,6 @@ REFUSED = {
     "while": GUARDED.replace("for (int i = 0; i < l; i++)", "int i = 0; while (i < l)").replace(
         "B[i * n + c];", "B[i * n + c]; i++;"
     ),
-    "a bound that differs between threads": GUARDED.replace("i < l;", "i < l - r;"),
     "else": GUARDED.replace("    }\n}\n", "    } else { C[0] = 1; }\n}\n"),
     "a barrier of its own": GUARDED.replace("C[r * n + c] = sum;", "__syncwarp();"),
     "goto": GUARDED.replace("float sum", "goto on; on: float sum"),

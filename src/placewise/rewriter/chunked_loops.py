@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 
 from placewise.errors import UnsupportedError
@@ -26,6 +26,7 @@ from placewise.kernel.chunks import (
 from placewise.kernel.source import ArrayUse
 from placewise.kernel.view.elements import is_number
 from placewise.rewriter.draft import Draft
+from placewise.rewriter.loop_tiles import LoopTiles, filled_part
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
     PlacedTile,
@@ -33,10 +34,8 @@ from placewise.rewriter.tiles import (
     alignment_flag,
     check_tile_size,
     constant,
-    copy_back,
     declare,
     element_text,
-    fill,
     shape_text,
     tile_access,
 )
@@ -83,7 +82,7 @@ def place_chunked(
             where=draft.case.filename,
         )
     for loop in plan.loops:
-        tiles = _LoopTiles()
+        tiles = LoopTiles()
         stage = draft.unique("stage") if number > 1 else None
         for one in loop.tiles:
             buffer = buffers[one.array, one.part]
@@ -92,7 +91,7 @@ def place_chunked(
             placed = _place(draft, one, loop, iterations, use, buffer, names, tiles.starts)
             apart = plan.apart(use)
             if one.filled:
-                tiles.filled.append(_filled_part(replace(placed, fetched=number > 1), one.halo))
+                tiles.filled.append(filled_part(replace(placed, fetched=number > 1), one.halo))
                 tiles.starts_late |= any(place.kind != "load" for place in apart)
             back = dict(one.copied_back).get(iterations)
             if back is not None:
@@ -106,39 +105,6 @@ def place_chunked(
         draft.text.replace(loop.start, loop.end, make)
     for array in plan.arrays:
         _note_tiles(draft, plan, iterations, array, uses[array][1], number)
-
-
-def _filled_part(placed: PlacedTile, halo: int) -> PlacedTile:
-    """The tile with its first ``halo`` columns alone; with all of them for 0."""
-    tile = placed.tile
-    if not halo:
-        return placed
-    part = replace(tile, width=halo, elements=tile.rows * halo, padding=tile.stride - halo)
-    return replace(placed, tile=part, aligned=None)
-
-
-@dataclass
-class _LoopTiles:
-    """What a loop's chunks do with their tiles."""
-
-    starts: list[str] = field(default_factory=list)
-    """Declarations of where tiles begin that change with the chunk."""
-    filled: list[PlacedTile] = field(default_factory=list)
-    written: list[PlacedTile] = field(default_factory=list)
-    """Tiles with the extents of what is copied back."""
-    starts_late: bool = False
-    """Whether threads may have written to an array just before the loop that fills a tile of it."""
-    is_used_next: bool = False
-    """Whether threads may go on with an array of which a tile has been copied back."""
-
-    def fills(self) -> list[str]:
-        """Statements that fill the tiles which a chunk reads."""
-        return [line for one in self.filled for line in fill(one)]
-
-    def copies_back(self) -> list[str]:
-        """Statements that copy back the tiles which a chunk has written."""
-        lines = [line for one in self.written for line in copy_back(one)]
-        return [*lines, "__syncthreads();"] if self.is_used_next else lines
 
 
 def _note_tiles(
@@ -268,7 +234,7 @@ def _first(draft: Draft, name: str, text: str, moving: tuple[ChunkLoop, list[str
 
 
 def _chunked(
-    draft: Draft, loop: ChunkLoop, iterations: int, tiles: _LoopTiles, flag: str | None
+    draft: Draft, loop: ChunkLoop, iterations: int, tiles: LoopTiles, flag: str | None
 ) -> Callable[[Render], str]:
     """The loop over chunks that fills a chunk's tiles before it computes with them."""
     indent = _indentation(draft, loop.start)
@@ -293,7 +259,7 @@ def _chunked(
 
 
 def _overlapped(
-    draft: Draft, loop: ChunkLoop, iterations: int, tiles: _LoopTiles, flag: str | None, stage: str
+    draft: Draft, loop: ChunkLoop, iterations: int, tiles: LoopTiles, flag: str | None, stage: str
 ) -> Callable[[Render], str]:
     """The loop over chunks that fetches the next chunk's tiles while it computes with this one's.
 
