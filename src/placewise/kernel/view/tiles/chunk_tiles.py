@@ -22,25 +22,26 @@ from placewise.kernel.view.tiles.tile_axes import AROUND, CHUNK, FIRST_OF, GRID,
 from placewise.kernel.view.tree.node import Node
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
-"""Chunk lengths that are tried."""
+"""Chunk lengths that are tried, in iterations."""
 _SCOPES = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "SWITCH_STMT"})
-_MOST_APART = 8
-"""Most accesses of an array in a loop that are looked at one by one."""
+"""Statements that end the scope of a variable declared in them."""
+_MOST_ACCESSES = 8
+"""Most accesses of an array in a loop that may be divided among several tiles."""
 _MOST_PARTS = 3
 """Most tiles of one array in a loop."""
 _SAMPLES = 2
-"""Chunks at each end of a loop whose bounds are computed."""
+"""How many of a loop's first chunks, and of its last, have their bounds computed."""
 
 
-def _goes_down(tile: Tile) -> bool:
-    """Whether a tile's lanes go along a column of an array's rows."""
+def _has_lanes_down(tile: Tile) -> bool:
+    """Whether neighbouring lanes access neighbouring rows, each at a column inside its row."""
     return tile.lanes_down and tile.within_rows
 
 
-def _gathers_stores(tile: Tile) -> bool:
-    """Whether a tile that is copied back makes coalesced stores of scattered ones: its lanes go
-    along a column, and all of it is written."""
-    return _goes_down(tile) and tile.written_whole
+def _coalesces_stores(tile: Tile) -> bool:
+    """Whether copying a tile back turns scattered stores into coalesced ones: its lanes go along a
+    column, and the kernel writes every element that its extents leave."""
+    return _has_lanes_down(tile) and tile.written_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,23 @@ FoundTiles = dict[CountedLoop, tuple[ChunkTile, ...]]
 """Tiles of one array, by the loop whose chunks they hold."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search for an array's tiles that hold chunks of one loop."""
+
+    array: TiledArray
+    loop: CountedLoop
+    loops: Mapping[Node, CountedLoop]
+    """All loops of the kernel whose bounds a block shares."""
+    values: Values
+    launch: Launch
+
+
 def tiles_of_array(
     array: TiledArray, loops: Mapping[Node, CountedLoop], values: Values, launch: Launch
 ) -> FoundTiles:
-    """Tiles of an array by the loop whose chunks they hold: for each access the outermost loop
-    around it that has one."""
+    """Tiles of an array by the loop whose chunks they hold. Each access belongs to the outermost
+    loop around it that has a tile."""
     if array.written:
         return _tiles_of_written(array, loops, values, launch)
     found: FoundTiles = {}
@@ -74,9 +87,10 @@ def tiles_of_array(
         held = {n for tiles in found.values() for tile in tiles for n in tile.accesses}
         if not inside or held & set(inside):
             continue
-        whole = _tiles(array, inside, loop, loops, values, launch)
+        search = _Search(array, loop, loops, values, launch)
+        whole = _tiles(search, inside)
         one = (ChunkTile(array.name, tuple(inside), whole),) if whole else ()
-        parts = _parts(array, inside, loop, loops, values, launch)
+        parts = _parts(search, inside)
         if parts and (not one or 2 * _elements(parts) <= _elements(one)):
             found[loop] = parts
         elif one:
@@ -84,16 +98,17 @@ def tiles_of_array(
     return found
 
 
-def goes_down(found: FoundTiles) -> bool:
-    """Whether lanes go along a column in some tile of an array."""
+def has_lanes_down(found: FoundTiles) -> bool:
+    """Whether neighbouring lanes access neighbouring rows in some tile of an array."""
     return any(t.lanes_down for tiles in found.values() for one in tiles for _, t in one.tiles)
 
 
 def _tiles_of_written(
     array: TiledArray, loops: Mapping[Node, CountedLoop], values: Values, launch: Launch
 ) -> FoundTiles:
-    """Tiles of an array that the kernel writes: one for all accesses in a loop, by the outermost
-    loop around each that has one. Empty where no write has one."""
+    """Tiles of an array that the kernel writes. One tile holds all of its accesses in a loop; each
+    access belongs to the outermost loop around it that has a tile. Empty where none of the tiles
+    is copied back."""
     accesses = array.uses.accesses
     found: FoundTiles = {}
     held: set[int] = set()
@@ -102,57 +117,58 @@ def _tiles_of_written(
         if not inside or held & set(inside):
             continue
         if all(accesses[n].node.within(loop.count.parts.body) for n in inside):
-            made = _tile_of_written(array, inside, loop, loops, values, launch)
+            made = _tile_of_written(_Search(array, loop, loops, values, launch), inside)
             if made is not None:
                 found[loop] = (made,)
                 held |= set(inside)
     return found if any(one.copied_back for tiles in found.values() for one in tiles) else {}
 
 
-def _tile_of_written(
-    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
-    values: Values, launch: Launch,
-) -> ChunkTile | None:  # fmt: skip
-    """The tile of an array that the kernel writes, for all of its accesses in a loop.
+def _tile_of_written(search: _Search, inside: Sequence[int]) -> ChunkTile | None:
+    """The tile of an array that the kernel writes, for its accesses ``inside`` the loop; these are
+    all of its accesses there.
 
-    Where the loop writes, all writes of an iteration go to one element, and each chunk writes all
-    of a part of the tile: what is copied back is what this block has written.
+    Where the loop writes, there is a tile only if all writes of an iteration go to one element, and
+    a chunk writes every element of a region of the tile. That region is copied back, so that no
+    element is that another block may write.
     """
-    accesses = array.uses.accesses
+    array, accesses = search.array, search.array.uses.accesses
     writes = [n for n in inside if accesses[n].place.kind != "load"]
     if not writes:
-        made = _tiles(array, inside, loop, loops, values, launch)
+        made = _tiles(search, inside)
         return ChunkTile(array.name, tuple(inside), made) if made else None
-    behind = _columns_behind([accesses[n] for n in inside], loop, loops, values)
-    if loop.count.stepping.stride != 1 or behind is None:
+    distances = _distances_before_write(search, [accesses[n] for n in inside])
+    if search.loop.count.stepping.stride != 1 or distances is None:
         return None
-    together = _tiles(array, inside, loop, loops, values, launch, _goes_down)
-    # One write may write all of the part, or only those in both branches of a condition together.
+    tiles = _tiles(search, inside, _has_lanes_down)
+    # One write may cover the region by itself; or all do together, such as those in both branches
+    # of a condition.
     for group in dict.fromkeys((*((n,) for n in writes), tuple(writes))):
-        alone = dict(_tiles(array, group, loop, loops, values, launch, _gathers_stores))
-        pairs = [(i, tile, alone[i]) for i, tile in together if i in alone]
-        if pairs and all(tile.pitch_text == part.pitch_text for _, tile, part in pairs):
+        regions = dict(_tiles(search, group, _coalesces_stores))
+        pairs = [(i, tile, regions[i]) for i, tile in tiles if i in regions]
+        if pairs and all(tile.pitch_text == region.pitch_text for _, tile, region in pairs):
             reads = [accesses[m] for m in inside if accesses[m].place.kind != "store"]
-            halo = _halo([accesses[n] for n in group], reads, behind, pairs[0][2])
+            halo = _halo([accesses[n] for n in group], reads, distances, pairs[0][2])
             return ChunkTile(
                 array.name, tuple(inside), tuple((i, tile) for i, tile, _ in pairs),
                 filled=halo != 0, halo=halo or 0,
-                copied_back=tuple((i, _part(tile, part)) for i, tile, part in pairs),
+                copied_back=tuple((i, _limited_to(region, tile)) for i, tile, region in pairs),
             )  # fmt: skip
     return None
 
 
-def _columns_behind(
-    accesses: Sequence[Access],
-    loop: CountedLoop,
-    loops: Mapping[Node, CountedLoop],
-    values: Values,
+def _distances_before_write(
+    search: _Search, accesses: Sequence[Access]
 ) -> dict[Access, int | None] | None:
-    """How many elements each access lies behind the writes of its iteration; None for one of which
-    that is not known. None as a whole where writes go to several elements, or one of them is by an
-    atomic function."""
+    """For each access, the index that its iteration writes less the access's own: 1 for
+    ``x[c - 1]`` where the iteration writes ``x[c]``. None for an access where the difference is no
+    constant.
+
+    None as a whole where the writes of an iteration go to several elements, an atomic function
+    writes, or an index has no bound.
+    """
     try:
-        within = _in_chunk(loop, loops, values, ITERATIONS[0])
+        within = _in_chunk(search, ITERATIONS[0])
         indices = {a: index_of(within, a).poly for a in accesses}
     except Unbounded:
         return None
@@ -166,23 +182,25 @@ def _columns_behind(
 def _halo(
     writes: Sequence[Access],
     reads: Sequence[Access],
-    behind: Mapping[Access, int | None],
-    part: Tile,
+    distances: Mapping[Access, int | None],
+    region: Tile,
 ) -> int | None:
-    """How many columns in front of what a chunk writes must be filled, where it reads nothing else
-    that it has not written before; None where all of the tile must be.
+    """How many columns left of those that a chunk writes must be filled before the chunk. All else
+    that it reads it has written itself. None where the whole tile must be filled.
 
-    ``behind`` is how many elements each read lies behind the write, and ``part`` what is written.
+    ``distances`` has, for each read, how many elements it lies before the one that its iteration
+    writes. ``region`` is what the chunk writes.
     """
     if not reads:
         return 0
-    if len(writes) > 1 or part.column_extent.lowers or part.index_extent.lowers:
+    # Below a lower bound the chunk writes nothing, but may read.
+    if len(writes) > 1 or region.column_extent.lowers or region.index_extent.lowers:
         return None
     (write,) = writes
     conditions = set(conditions_at(write.node))
     halo = 0
     for read in reads:
-        distance = behind[read]
+        distance = distances[read]
         if distance is None or distance < 0 or not conditions <= set(conditions_at(read.node)):
             return None
         if distance == 0 and not _comes_before(write, read):
@@ -191,28 +209,27 @@ def _halo(
     return halo
 
 
-def _part(tile: Tile, part: Tile) -> Tile:
-    """``tile`` with the extents of ``part``, whose elements it all holds."""
-    rows = _extent_of(tile.row0_text, tile.rows, part.row0_text, part.rows, part.row_extent)
-    columns = _extent_of(
-        tile.column0_text, tile.width, part.column0_text, part.width, part.column_extent
-    )
+def _limited_to(region: Tile, tile: Tile) -> Tile:
+    """``tile`` with extents that leave only the elements of ``region``, all of which it holds."""
+    rows, columns = region.row_extent, region.column_extent
+    if (tile.row0_text, tile.rows) != (region.row0_text, region.rows):
+        rows = _from(region.row0_text, region.rows, rows)
+    if (tile.column0_text, tile.width) != (region.column0_text, region.width):
+        columns = _from(region.column0_text, region.width, columns)
     return replace(
-        tile, row_extent=rows, column_extent=columns, index_extent=part.index_extent,
-        inside=part.inside,
+        tile, row_extent=rows, column_extent=columns, index_extent=region.index_extent,
+        inside=region.inside,
     )  # fmt: skip
 
 
-def _extent_of(begin: str, size: int, first: str, number: int, extent: Extent) -> Extent:
-    """The extent of ``number`` rows or columns from ``first`` on, among ``size`` from ``begin``
-    on."""
-    if (begin, size) == (first, number):
-        return extent
-    return Extent((first, *extent.lowers), (f"{first} + {number}", *extent.uppers))
+def _from(first: str, size: int, extent: Extent) -> Extent:
+    """``extent``, limited further to ``size`` rows or columns from ``first`` on."""
+    return Extent((first, *extent.lowers), (f"{first} + {size}", *extent.uppers))
 
 
 def _comes_before(store: Access, read: Access) -> bool:
-    """Whether a store's whole statement stands before a read in the text."""
+    """Whether ``store`` is a plain store, and the statement in braces that it belongs to ends
+    before ``read`` in the text."""
     statement = store.node
     while statement.parent is not None and statement.parent.kind != "COMPOUND_STMT":
         statement = statement.parent
@@ -220,82 +237,76 @@ def _comes_before(store: Access, read: Access) -> bool:
 
 
 def _elements(tiles: Sequence[ChunkTile]) -> int:
-    """Elements of all of ``tiles`` for the shortest chunks."""
+    """Elements of all of ``tiles`` together, each at the chunk length where it is smallest."""
     return sum(min(tile.elements for _, tile in one.tiles) for one in tiles)
 
 
+def _any_tile(_: Tile) -> bool:
+    return True
+
+
 def _tiles(
-    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
-    values: Values, launch: Launch, usable: Callable[[Tile], bool] | None = None,
-) -> tuple[tuple[int, Tile], ...]:  # fmt: skip
-    """(iterations, tile) for each chunk length for which one ``usable`` tile holds these
-    accesses."""
-    longest = max(loop.trips, ITERATIONS[0])
-    made = (
-        (n, _tile(array, inside, loop, loops, values, launch, n, usable))
-        for n in ITERATIONS
-        if n <= longest
-    )
+    search: _Search, inside: Sequence[int], usable: Callable[[Tile], bool] = _any_tile
+) -> tuple[tuple[int, Tile], ...]:
+    """(iterations, tile) for each chunk length for which one ``usable`` tile holds the accesses
+    ``inside`` the loop, which are positions among all of the array's."""
+    longest = max(search.loop.trips, ITERATIONS[0])
+    made = ((n, _tile(search, inside, n, usable)) for n in ITERATIONS if n <= longest)
     return tuple((n, tile) for n, tile in made if tile is not None)
 
 
-def _parts(
-    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
-    values: Values, launch: Launch,
-) -> tuple[ChunkTile, ...]:  # fmt: skip
-    """Several tiles of an array whose accesses go to places far apart, one for those that begin at
-    the same row and column; none where an access has none."""
-    if not 2 <= len(inside) <= _MOST_APART:
+def _parts(search: _Search, inside: Sequence[int]) -> tuple[ChunkTile, ...]:
+    """Several tiles of an array whose accesses go to places far apart: one for all accesses whose
+    own tiles begin at the same row and column. Empty where an access has no tile of its own."""
+    if not 2 <= len(inside) <= _MOST_ACCESSES:
         return ()
     groups: dict[tuple[str, str], list[int]] = {}
     for n in inside:
-        tile = _tile(array, [n], loop, loops, values, launch, ITERATIONS[0])
+        tile = _tile(search, [n], ITERATIONS[0])
         if tile is None:
             return ()
         groups.setdefault((tile.row0_text, tile.column0_text), []).append(n)
     if len(groups) > _MOST_PARTS:
         return ()
-    tiles = [_tiles(array, group, loop, loops, values, launch) for group in groups.values()]
+    tiles = [_tiles(search, group) for group in groups.values()]
     return tuple(
-        ChunkTile(array.name, tuple(group), made, part)
+        ChunkTile(search.array.name, tuple(group), made, part)
         for part, (group, made) in enumerate(zip(groups.values(), tiles, strict=True))
         if all(tiles)
     )
 
 
 def _tile(
-    array: TiledArray, inside: Sequence[int], loop: CountedLoop, loops: Mapping[Node, CountedLoop],
-    values: Values, launch: Launch, iterations: int,
-    usable: Callable[[Tile], bool] | None = None,
+    search: _Search, inside: Sequence[int], iterations: int,
+    usable: Callable[[Tile], bool] = _any_tile,
 ) -> Tile | None:  # fmt: skip
-    """The smallest tile that holds what a block uses of the array in one chunk. One for this
-    launch alone counts if there is no other, or none that is less than twice as large."""
-    accesses = [array.uses.accesses[n] for n in inside]
+    """The smallest ``usable`` tile that holds what a block accesses in one chunk. A tile for this
+    launch alone is taken where there is no other, or where it is at most half as large."""
+    accesses = [search.array.uses.accesses[n] for n in inside]
     try:
-        within = _in_chunk(loop, loops, values, iterations)
-        if not any(_varies(within, loop, a) for a in accesses):
+        within = _in_chunk(search, iterations)
+        if not any(_varies(within, search.loop, a) for a in accesses):
             return None
-        found = _smallest(array, accesses, within, launch, usable)
+        found = _smallest(search, accesses, within, usable)
         if not has_remainder(within, accesses):
             return found
-        closer = _smallest(array, accesses, within.of_this_launch(), launch, usable)
+        closer = _smallest(search, accesses, within.of_this_launch(), usable)
     except Unbounded:
         return None
     if closer is None or (found is not None and 2 * closer.elements > found.elements):
         return found
-    return for_this_launch(values, closer)
+    return for_this_launch(search.values, closer)
 
 
 def _smallest(
-    array: TiledArray, accesses: Sequence[Access], within: Values, launch: Launch,
-    usable: Callable[[Tile], bool] | None,
-) -> Tile | None:  # fmt: skip
-    """The smallest ``usable`` tile of one chunk that fits, with bounds as ``within`` has them."""
+    search: _Search, accesses: Sequence[Access], within: Values, usable: Callable[[Tile], bool]
+) -> Tile | None:
+    """The smallest ``usable`` tile of one chunk, with bounds as ``within`` has them. None where it
+    does not fit shared memory, or is as large as the array."""
+    array = search.array
     try:
         indices = [index_of(within, a) for a in accesses]
-        tiles = tiles_of(within, indices, array.elements, launch)
-        if usable is not None:
-            tiles = [t for t in tiles if usable(t)]
+        tiles = list(filter(usable, tiles_of(within, indices, array.elements, search.launch)))
         made = [t for t in tiles if t.rows > 1]
         splits = [all_in_columns(within, a) for a in accesses]
     except Unbounded:
@@ -324,11 +335,11 @@ def _varies(values: Values, loop: CountedLoop, access: Access) -> bool:
     return any(a.key == key or any(r.key == key for r in a.reaches()) for a in poly.atoms)
 
 
-def _in_chunk(
-    loop: CountedLoop, loops: Mapping[Node, CountedLoop], values: Values, iterations: int
-) -> Values:
-    """Values of expressions inside one chunk: the variable between the chunk's first value, which
-    all threads know, and its last; variables of the loops around it are known, too."""
+def _in_chunk(search: _Search, iterations: int) -> Values:
+    """Values of expressions inside one chunk. The loop's variable lies between the chunk's first
+    value and its last. All threads of a block share the first value, and the variables of the loops
+    around it."""
+    loop, loops, values = search.loop, search.loops, search.values
     numbers = dict(values.bounder.values)
     given: dict[Node, Poly] = {}
     axis = 3
@@ -353,8 +364,8 @@ def _in_chunk(
 
 
 def _is_hidden(around: CountedLoop, node: Node) -> bool:
-    """Whether another variable of the same name as that of a loop around ``node`` is declared in
-    between: a tile's texts name the loop's."""
+    """Whether another variable of the same name hides that of the loop ``around`` at ``node``. A
+    tile's texts name the loop's variable, so they would mean the wrong one."""
     scopes = set(node.above()) | {node}
     for other in around.node.walk():
         is_twin = other.kind == "VAR_DECL" and other.name == around.count.name
@@ -366,7 +377,7 @@ def _is_hidden(around: CountedLoop, node: Node) -> bool:
 
 
 def _sampled(loop: CountedLoop, bounder: Bounder, iterations: int, axis: int) -> Numbers:
-    """First values of some chunks, in every block: the first ones and the last ones."""
+    """First values, in every block, of a loop's first and last few chunks, along a new axis."""
     chunks = -(-loop.trips // iterations)
     picked = sorted({*range(min(_SAMPLES, chunks)), *range(max(0, chunks - _SAMPLES), chunks)})
     start = bounder.evaluate(loop.count.first)

@@ -13,7 +13,7 @@ from placewise.kernel.view.tiles.chunk_tiles import (
     ITERATIONS,
     FoundTiles,
     TiledArray,
-    goes_down,
+    has_lanes_down,
     tiles_of_array,
 )
 from placewise.kernel.view.tiles.counted_loops import CountedLoop, counted_loops
@@ -27,11 +27,12 @@ def find_chunk_plans(
     kernel: ParsedKernel, values: Values, arrays: Sequence[TiledArray], launch: Launch,
     *, synchronises: bool,
 ) -> tuple[ChunkPlan, ...]:  # fmt: skip
-    """Plans for all arrays together and, where there are several, for those that are only read,
-    for those whose lanes go along a column, for those of the same loop, and for each alone.
+    """Plans for groups of arrays, each group once: all arrays, those that the kernel only reads,
+    those in whose tiles neighbouring lanes access neighbouring rows, those of each loop, and each
+    array alone.
 
-    ``synchronises``: the kernel has barriers of its own; then all threads must reach the loops
-    without a change, as a barrier under a flag would wait for ever.
+    ``synchronises``: the kernel has barriers of its own. Then all threads must reach the loops
+    without guards: a barrier under a flag would wait for ever.
     """
     if values.jumps or not arrays or changed_argument(values):
         return ()
@@ -41,7 +42,7 @@ def find_chunk_plans(
     found = [tiles_of_array(a, loops, values, launch) for a in arrays]
     usable = [(a, f) for a, f in zip(arrays, found, strict=True) if f]
     read = [(a, f) for a, f in usable if not a.written]
-    scattered = [(a, f) for a, f in usable if goes_down(f)]
+    scattered = [(a, f) for a, f in usable if has_lanes_down(f)]
     of_loops = ([(a, f) for a, f in usable if loop in f] for loop in loops.values())
     groups = [usable, read, scattered, *of_loops, *([one] for one in usable)]
     different = [g for n, g in enumerate(groups) if g and g not in groups[:n]]
@@ -50,8 +51,8 @@ def find_chunk_plans(
 
 
 def changed_argument(values: Values) -> bool:
-    """Whether a scalar argument changes in the body, or a local variable hides one: tiles' texts
-    name arguments as they are at the kernel's entry."""
+    """Whether a scalar argument changes in the body, or a local variable hides one. Tiles' texts
+    name arguments and mean their values at the kernel's entry."""
     names = {p.name for p in values.parameters.values()}
     return any(
         i in values.changes and p.type_kind != "POINTER" for i, p in values.parameters.items()
@@ -63,7 +64,8 @@ def _plan(
     loops: Mapping[Node, CountedLoop],
     kernel: ParsedKernel,
 ) -> ChunkPlan | None:
-    """The plan of some arrays; None where not all threads can reach the loops."""
+    """The plan of some arrays. None where not all threads can reach the loops, an array has no tile
+    in them, no chunk length suits all tiles, or a loop's parts are not found in the text."""
     chosen: dict[CountedLoop, list[ChunkTile]] = {}
     for loop in loops.values():
         tiles = [tile for _, found in group for tile in found.get(loop, ())]
@@ -74,16 +76,17 @@ def _plan(
     if len(arrays) < len(group):
         return None
     if any(array.written and not found.keys() <= chosen.keys() for array, found in group):
-        # The loop of another array, around one of this array's, has no tile of it.
+        # A chosen loop contains one in which this array has a tile, but has no tile of it itself:
+        # some of what the kernel writes would stay outside the tiles.
         return None
     try:
         guards, flags = loop_guards(kernel.body, [c.node for c in chosen], kernel.text)
     except Unreachable:
         return None
-    everywhere = set(ITERATIONS)
+    lengths = set(ITERATIONS)
     for tiles in chosen.values():
         for tile in tiles:
-            everywhere &= {n for n, _ in tile.tiles}
+            lengths &= {n for n, _ in tile.tiles}
     made = tuple(
         _loop(
             loop,
@@ -94,10 +97,10 @@ def _plan(
         )
         for loop, tiles in chosen.items()
     )
-    if not everywhere or any(one is None for one in made):
+    if not lengths or any(one is None for one in made):
         return None
     return ChunkPlan(
-        tuple(arrays), tuple(m for m in made if m is not None), guards, tuple(sorted(everywhere))
+        tuple(arrays), tuple(m for m in made if m is not None), guards, tuple(sorted(lengths))
     )
 
 
@@ -108,7 +111,11 @@ def _loop(
     loop: CountedLoop, tiles: tuple[ChunkTile, ...], under: int | None, around: tuple[str, ...],
     text: bytes,
 ) -> ChunkLoop | None:  # fmt: skip
-    """What the rewriter needs of a loop; None where its parts are not seen in the text."""
+    """What the rewriter needs of a loop; None where its parts are not found in the text.
+
+    ``under`` is the number of the flag in force there, ``around`` the variables of the loops around
+    it.
+    """
     node, count = loop.node, loop.count
     parts = count.parts
     start, condition, step = parts.start, parts.condition, parts.step
