@@ -60,24 +60,30 @@ def facts_of(
         "==": [difference, -difference],
         "!=": [],
     }[operator]
-    return [each for fact in facts for each in _without_choices(fact)]
+    return [each for fact in facts for each in _by_operand(fact)]
 
 
-def _without_choices(fact: Poly) -> list[Poly]:
-    """``fact >= 0`` as facts without the smaller or larger of two numbers that vary: for
-    ``min(a, b) - i``, they are ``a - i`` and ``b - i``."""
+def _by_operand(fact: Poly) -> list[Poly]:
+    """``fact >= 0`` as a fact for each operand of a ``min`` or ``max`` that varies in a block.
+
+    ``min(a, b) - i >= 0`` says that ``a - i >= 0`` and ``b - i >= 0``; ``i - max(a, b) >= 0`` says
+    that ``i - a >= 0`` and ``i - b >= 0``.
+    """
     for atom in fact.atoms:
         sign = {"min": 1, "max": -1}.get(atom.operator)
-        split = fact.split(atom) if sign is not None and not atom.uniform else None
-        if sign is not None and split is not None and split[0].value == sign:
-            sides = [split[1] + (p if sign > 0 else -p) for p in atom.operands]
-            return [each for side in sides for each in _without_choices(side)]
+        if sign is None or atom.uniform:
+            continue
+        split = fact.split(atom)
+        if split is not None and split[0].value == sign:
+            rest = split[1]
+            sides = [rest + operand if sign > 0 else rest - operand for operand in atom.operands]
+            return [each for side in sides for each in _by_operand(side)]
     return [fact]
 
 
 def exact_facts(condition: Node, holds: bool, values: Values) -> list[Poly] | None:
-    """Polynomials that are all at least 0 if, and only if, ``condition`` holds (or does not); None
-    where it says anything else."""
+    """Polynomials that are all at least 0 if, and only if, ``condition`` holds (or does not). None
+    where no such polynomials are found, as for a condition on data."""
     node = condition.bare()
     if node.kind == "UNARY_OPERATOR" and node.operator == "!":
         return exact_facts(node.children[0], not holds, values)
@@ -89,11 +95,11 @@ def exact_facts(condition: Node, holds: bool, values: Values) -> list[Poly] | No
 
 
 def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -> bool:
-    """Whether ``smaller < larger`` holds of two whole numbers wherever it holds of what they wrap
-    to in ``bits`` bits.
+    """Whether two whole numbers compare ``smaller < larger`` wherever the unsigned numbers of
+    ``bits`` bits that they wrap to do.
 
-    It does where the larger is not below zero and the smaller has not run over. A number below
-    zero wraps to one that is hardly smaller than anything: the comparison then does not hold.
+    That is so where the larger is not negative and the smaller does not overflow. A negative
+    smaller number does no harm: it wraps to a huge one, for which the comparison fails.
     """
     try:
         if (bounder.lowest(larger) < 0).any():
@@ -104,7 +110,8 @@ def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -
 
 
 def _is_exact(values: Values, comparison: Node) -> bool:
-    """Whether a comparison holds of the numbers themselves: unsigned ones must not have wrapped."""
+    """Whether a comparison compares the numbers themselves, not unsigned ones to which negative
+    numbers have wrapped."""
     node = comparison.bare()
     if node.operator not in _NEGATED or not is_unsigned(unqualified(node.children[0].type)):
         return True

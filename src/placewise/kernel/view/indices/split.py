@@ -12,6 +12,7 @@ from placewise.kernel.view.indices.loops import loop_of
 from placewise.kernel.view.indices.symbolic import AtomKind, Monomial, Poly
 from placewise.kernel.view.indices.values import BUILTINS, Values
 from placewise.kernel.view.pointer_uses import Access, PointerVariable
+from placewise.kernel.view.tree.around import initial_values
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, term_place
 
@@ -209,7 +210,7 @@ def _definition(values: Values, reference: Node) -> Node | None:
     declaration = values.locals.get(reference.target)
     if declaration is None or reference.target in values.changes:
         return None
-    initial = [c for c in declaration.children if not c.kind.endswith(("_ATTR", "_REF"))]
+    initial = initial_values(declaration)
     return initial[-1] if initial and _means_the_same(values, initial[-1]) else None
 
 

@@ -173,19 +173,20 @@ class Poly:
 
 
 def _rejoined(poly: Poly) -> Poly:
-    """``poly`` with ``x`` in place of ``x / n * n + x % n``, also in products: an index that was
-    taken apart and put together again."""
+    """``poly`` with ``x`` in place of ``x / n * n + x % n``, as in an index that the source divides
+    into row and column and adds up again. Multiples count, too: ``x / n * n * p + x % n * p`` is
+    ``x * p``."""
     for monomial, coefficient in poly.terms:
         for remainder in monomial:
             if remainder.operator != "%":
                 continue
-            number, by = remainder.operands
+            number, divisor = remainder.operands
             others = list(monomial)
             others.remove(remainder)
-            rest = Poly.of({tuple(others): coefficient})
-            whole = rest * by * compound("/", number, by)
-            if len(whole.terms) == 1 and whole.terms[0] in poly.terms:
-                return poly - whole - rest * Poly.atom(remainder) + rest * number
+            factor = Poly.of({tuple(others): coefficient})
+            multiple = factor * divisor * compound("/", number, divisor)
+            if len(multiple.terms) == 1 and multiple.terms[0] in poly.terms:
+                return poly - multiple - factor * Poly.atom(remainder) + factor * number
     return poly
 
 
@@ -214,7 +215,7 @@ def _factor(atom: Atom) -> str:
 
 
 def _single(poly: Poly) -> bool:
-    """Whether the text is one factor."""
+    """Whether a polynomial is one atom alone, whose text is one factor."""
     return len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1
 
 
@@ -242,6 +243,7 @@ def compound(operator: str, *operands: Poly) -> Poly:
         if found is not None:
             return Poly.constant(found)
     if operator == "/" and (inner := _quotient(operands[0])) is not None:
+        # ``x / a / b`` is ``x / (a * b)``.
         return compound("/", inner[0], inner[1] * operands[1])
     if operator == "/" and numbers[1] is not None and numbers[1] > 0:
         divisor = numbers[1]
@@ -254,8 +256,8 @@ def compound(operator: str, *operands: Poly) -> Poly:
 
 
 def _quotient(poly: Poly) -> tuple[Poly, Poly] | None:
-    """Dividend and divisor of a polynomial that is one quotient."""
-    if len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1:
+    """(dividend, divisor) of a polynomial that is one quotient alone; None for any other."""
+    if _single(poly):
         (atom,) = poly.terms[0][0]
         if atom.operator == "/":
             return atom.operands[0], atom.operands[1]

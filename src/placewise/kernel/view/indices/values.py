@@ -22,7 +22,7 @@ from placewise.kernel.view.indices.interval import Bounder, Unbounded
 from placewise.kernel.view.indices.loops import loop_of, loop_variable
 from placewise.kernel.view.indices.symbolic import Poly, compound, ranged, uniform, unknown
 from placewise.kernel.view.pointer_uses import element_type
-from placewise.kernel.view.tree.around import CASTS, STEPS
+from placewise.kernel.view.tree.around import CASTS, STEPS, initial_values
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
@@ -338,7 +338,7 @@ class Values:
 
     def initial(self, declaration: Node, otherwise: Poly) -> Poly:
         """Value of a declaration's initialiser."""
-        found = [c for c in declaration.children if not c.kind.endswith(("_ATTR", "_REF"))]
+        found = initial_values(declaration)
         return self.value(found[-1]) if found else otherwise
 
 

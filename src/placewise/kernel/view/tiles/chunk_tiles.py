@@ -129,8 +129,8 @@ def _tile_of_written(search: _Search, inside: Sequence[int]) -> ChunkTile | None
     all of its accesses there.
 
     Where the loop writes, there is a tile only if all writes of an iteration go to one element, and
-    a chunk writes every element of a region of the tile. That region is copied back, so that no
-    element is that another block may write.
+    a chunk writes every element of a region of the tile. Only that region is copied back, so the
+    block never overwrites what other blocks have written.
     """
     array, accesses = search.array, search.array.uses.accesses
     writes = [n for n in inside if accesses[n].place.kind != "load"]

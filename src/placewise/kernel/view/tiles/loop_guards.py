@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from placewise.kernel.chunks import Guard, GuardKind
-from placewise.kernel.view.tree.around import PURE_CALLS, STEPS
+from placewise.kernel.view.tree.around import PURE_CALLS, STEPS, initial_values
 from placewise.kernel.view.tree.node import LOOPS, Node
 from placewise.kernel.view.tree.places import expression_end, statement_end
 from placewise.kernel.view.written_out.pointer_roots import changes
@@ -157,7 +157,7 @@ class _Walk:
             self.guards.append(Guard(GuardKind.STATEMENT, node.start, self._end(node), under))
             return
         for child in node.children:
-            initial = [c for c in child.children if not c.kind.endswith(("_ATTR", "_REF"))]
+            initial = initial_values(child)
             if child.kind != "VAR_DECL" or not initial or not reads_memory(initial[-1]):
                 continue
             value = initial[-1]

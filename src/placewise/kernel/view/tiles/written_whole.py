@@ -1,4 +1,5 @@
-"""Whether a kernel writes all that a tile leaves to it, so that nothing needs to be filled in."""
+"""Whether a kernel writes every element that a tile's extents leave, so that copying the tile back
+needs no fill before."""
 
 from __future__ import annotations
 
@@ -15,22 +16,27 @@ from placewise.kernel.view.tree.node import LOOPS, Node
 
 _REPEATING = LOOPS | {"LAMBDA_EXPR", "SWITCH_STMT"}
 _MOST_CONDITIONS = 64
-"""Most sets of conditions that are looked at."""
-_STEPS = ("threadIdx.", WITHIN_CHUNK)
-"""Start of the keys of what takes every value of a range, each once: a thread's index, and the
-variable of a loop that steps by 1 in chunks."""
+"""Most sets of conditions that are combined with the others."""
+_COUNTING = ("threadIdx.", WITHIN_CHUNK)
+"""Key prefixes of atoms that take each whole number of a range exactly once: thread indices, and
+the variable of a chunked loop, whose stride must be 1."""
 
 
 def is_written_whole(
     values: Values, indices: Sequence[Index], launch: Launch,
     coordinates: Callable[[Index], tuple[Poly, ...]],
 ) -> bool:  # fmt: skip
-    """Whether each element of the tile that conditions leave is written, by one thread alone.
+    """Whether each element of a tile that the source's conditions leave is written, by one thread
+    alone.
 
-    So it is where one access, or accesses to the same element in both branches of a condition,
-    write it, each coordinate steps by 1 with a thread index of its own, or with the variable of the
-    loop whose chunk the tile holds, every thread index that the block has is among them, and each
-    condition bounds one coordinate alone, or the index.
+    ``indices`` are those of the writes, ``coordinates`` gives an index's row and column, or the
+    index itself in a tile of one dimension. The answer is yes if all of this holds:
+
+    - All writes go to the same element: one write, or several in the branches of a condition.
+    - Each coordinate rises by 1 with a variable of its own: a thread index, or the variable of the
+      loop whose chunk the tile holds.
+    - Every thread index of which the block has more than one value is one of these variables.
+    - Each condition bounds one coordinate alone, or the index.
     """
     if not indices or values.jumps or len({i.poly for i in indices}) > 1:
         return False
@@ -43,7 +49,7 @@ def is_written_whole(
     axes: list[str] = []
     for poly in found:
         varying = [a for a in poly.atoms if not a.uniform]
-        if len(varying) != 1 or not varying[0].key.startswith(_STEPS):
+        if len(varying) != 1 or not varying[0].key.startswith(_COUNTING):
             return False
         split = poly.split(varying[0])
         if split is None or split[0].value != 1:
@@ -52,7 +58,7 @@ def is_written_whole(
     used = {f"threadIdx.{name}" for name, size in zip("xyz", launch.block, strict=True) if size > 1}
     if len(set(axes)) < len(axes) or not used <= set(axes):
         return False
-    conditions = _of_all([frozenset(conditions_at(i.access.node)) for i in indices])
+    conditions = _joint_conditions([frozenset(conditions_at(i.access.node)) for i in indices])
     if conditions is None:
         return False
     for condition, holds in conditions:
@@ -66,12 +72,17 @@ def is_written_whole(
 
 
 _Conditions = frozenset[tuple[Node, bool]]
+"""(condition, whether it holds), all of which an access needs."""
 
 
-def _of_all(accesses: Sequence[_Conditions]) -> _Conditions | None:
-    """The conditions under which some of several accesses are made, whatever else holds: those of
-    each access are given. None where that differs. A condition that holds for one access and fails
-    for another, with the same others, is none for both together."""
+def _joint_conditions(accesses: Sequence[_Conditions]) -> _Conditions | None:
+    """The conditions under which one of several accesses is sure to be made, and without which none
+    is; ``accesses`` has those of each. None where no such set is found.
+
+    Two accesses that differ only in that a condition holds for one and fails for the other need
+    only what they share: ``if (a) { if (b) x = 1; else x = 2; }`` writes ``x`` wherever ``a``
+    holds.
+    """
     known = list(dict.fromkeys(accesses))
     for at in range(_MOST_CONDITIONS):
         if at >= len(known):
@@ -85,7 +96,7 @@ def _of_all(accesses: Sequence[_Conditions]) -> _Conditions | None:
 
 
 def _is_stored_whole(access: Node) -> bool:
-    """Whether an access is assigned to, or updated, as it stands, not a member or a part of it."""
+    """Whether an assignment or an update writes the whole element, not only a member of it."""
     outer = access
     while outer.parent is not None and outer.parent.kind == "PAREN_EXPR":
         outer = outer.parent
@@ -98,8 +109,8 @@ def _is_stored_whole(access: Node) -> bool:
 
 
 def _may_leave_before(access: Node) -> bool:
-    """Whether a thread may leave the kernel, or a loop's iteration, before an access in another way
-    than by those that are among its conditions."""
+    """Whether a thread may leave the kernel, or a loop's iteration, before an access by a jump that
+    is not among the access's conditions."""
     inner = access
     for outer in access.above():
         if outer.kind == "COMPOUND_STMT":

@@ -20,6 +20,12 @@ CASTS = frozenset(
 )  # fmt: skip
 
 
+def initial_values(variable: Node) -> list[Node]:
+    """The expressions that initialise a declared variable; libclang lists attributes and names of
+    types beside them."""
+    return [c for c in variable.children if not c.kind.endswith(("_ATTR", "_REF"))]
+
+
 def outside(node: Node) -> Node | None:
     """The expression or statement around ``node``, parentheses and conversions left out."""
     return wrapped(node).parent

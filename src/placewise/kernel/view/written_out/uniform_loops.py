@@ -1,10 +1,10 @@
-"""Loops whose bounds differ from thread to thread, written so that all threads of a block count
-alike.
+"""Loops whose bounds vary between the threads of a block, rewritten with uniform bounds.
 
-``for (int i = start; i < end; i++) s += x[i];``, in which each thread goes over a run of its own,
-becomes ``for (int i_step = 0; i_step < per; i_step++) { int i = start + i_step; if (i < end) … }``,
-where ``per`` is the most steps of any thread of the block. Such a loop can run in chunks, for which
-the block fills tiles together.
+In ``for (int i = start; i < end; i++) s += x[i];`` each thread may have a start and an end of its
+own. The loop becomes ``for (int i_step = 0; i_step < per; i_step++) { int i = start + i_step;
+if (i < end) s += x[i]; }``, where no thread of the block needs more than ``per`` steps. All threads
+then make the same number of steps, so the loop can run in chunks, for which the block fills tiles
+together.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.counted_loops import is_plain
 from placewise.kernel.view.tiles.loop_guards import leaves_loop, reads_memory
 from placewise.kernel.view.tiles.tile_axes import of_arguments
+from placewise.kernel.view.tree.around import initial_values
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced, statement_end
@@ -29,15 +30,18 @@ from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, unique_n
 from placewise.kernel.view.written_out.pointer_roots import changes
 
 _ORDERS = frozenset({"<", "<=", ">", ">="})
+"""Comparisons that may bound such a loop."""
 _MOST_STEPS = 1 << 20
-"""Most steps of a loop that is written out."""
+"""A loop of this many steps or more stays as it is."""
 _WORTHWHILE = 0.6
-"""Largest share of the steps that another bound must leave, so that it is written, too."""
+"""A further bound is written only if it leaves less than this share of the steps, in the mean over
+all blocks."""
 
 
 def write_uniform_loops(kernel: ParsedKernel, bounder: Bounder) -> WrittenOut | None:
-    """The kernel's file with such loops written out, those around others first; None where there
-    are none, or where nothing that is the same in a block bounds their steps."""
+    """The kernel's file with uniform bounds for loops whose bounds vary in a block. Of loops inside
+    one another only the outermost changes; another call takes the next. None where no loop changes.
+    """
     values = Values(kernel, bounder)
     if values.jumps:
         return None
@@ -47,15 +51,18 @@ def write_uniform_loops(kernel: ParsedKernel, bounder: Bounder) -> WrittenOut | 
     for node in kernel.body.walk():
         if node.kind != "FOR_STMT" or any(node.within(outer) for outer in done):
             continue
-        made = _written(kernel, values, node, taken)
+        made = _uniform_loop(kernel, values, node, taken)
         if made is not None:
             pieces.append(made)
             done.append(node)
     return write_out(kernel.text, pieces)
 
 
-def _written(kernel: ParsedKernel, values: Values, node: Node, taken: set[str]) -> Piece | None:
-    """What to write in place of one loop; None where it stays."""
+def _uniform_loop(
+    kernel: ParsedKernel, values: Values, node: Node, taken: set[str]
+) -> Piece | None:
+    """What to write in place of one loop; None where it stays. ``taken`` are the source's
+    identifiers, to which the name of the new loop's counter is added."""
     count = count_of(values, node)
     if count is None or not is_plain(count) or not _is_simple(node, count):
         return None
@@ -75,32 +82,33 @@ def _written(kernel: ParsedKernel, values: Values, node: Node, taken: set[str]) 
         return None
     facts = facts_at(node, values)
     begin = Poly() if count.first.uniform else count.first
-    beyond = _beyond(values, [p - begin for p in stepping.limits], facts)
-    if not beyond:
+    bounds = _uniform_bounds(values, [p - begin for p in stepping.limits], facts)
+    if not bounds:
         return None
     kind, name = start.children[0].type, count.name
     if count.first.uniform:
-        ends = " && ".join(f"{name} < {end}" for end in beyond)
+        ends = " && ".join(f"{name} < {end}" for end in bounds)
         head = [f"for ({kind} {name} = {first}; {ends}; {name}++) {{"]
     else:
         step = unique_name(f"{name}_step", taken)
-        ends = " && ".join(f"{step} < {end}" for end in beyond)
+        ends = " && ".join(f"{step} < {end}" for end in bounds)
         head = [
             f"for (int {step} = 0; {ends}; {step}++) {{",
             f"    {kind} {name} = {first} + {step};",
         ]
-    return _piece(text, node, count.parts.body.start, body_end, [*head, f"    if ({holds}) "])
+    head.append(f"    if ({holds}) ")
+    return _with_head(text, node, count.parts.body.start, body_end, head)
 
 
 def _is_simple(node: Node, count: Count) -> bool:
-    """Whether a loop declares its variable, goes round for as long as comparisons hold whose
-    operands stay, and has neither a way out nor a barrier in it."""
+    """Whether a loop declares its variable, runs as long as comparisons hold whose other operands
+    do not change in it, and contains neither a ``break`` nor a barrier."""
     start, condition = count.parts.start, count.parts.condition
     assert start is not None
     assert condition is not None
     if start.kind != "DECL_STMT" or leaves_loop(node):
         return False
-    if not all(leaf.operator in _ORDERS for leaf in _leaves(condition)):
+    if not all(leaf.operator in _ORDERS for leaf in _conjuncts(condition)):
         return False
     if reads_memory(condition) or reads_memory(start):
         return False
@@ -114,19 +122,20 @@ def _is_simple(node: Node, count: Count) -> bool:
     return not any(a.kind == "LAMBDA_EXPR" for a in node.above())
 
 
-def _leaves(condition: Node) -> Iterator[Node]:
-    """The parts of a condition that must all hold."""
+def _conjuncts(condition: Node) -> Iterator[Node]:
+    """The operands of the ``&&`` in a condition, all of which must hold; else the condition."""
     node = condition.bare()
     if node.kind == "BINARY_OPERATOR" and node.operator == "&&":
         for child in node.children:
-            yield from _leaves(child)
+            yield from _conjuncts(child)
     else:
         yield node
 
 
 def _initial_text(text: bytes, variable: Node) -> str | None:
-    """The expression that a variable starts with, as a summand."""
-    found = [c for c in variable.children if not c.kind.endswith(("_ATTR", "_REF"))]
+    """The expression that initialises a variable, as text that a ``+`` may follow; None where it is
+    not found."""
+    found = initial_values(variable)
     if len(found) != 1 or found[0].start < 0:
         return None
     value = text[found[0].start : found[0].end]
@@ -135,11 +144,15 @@ def _initial_text(text: bytes, variable: Node) -> str | None:
     return value.decode() if re.fullmatch(rb"\w+", value) else f"({value.decode()})"
 
 
-def _beyond(values: Values, lasts: Sequence[Poly], facts: Facts) -> list[str]:
-    """Texts of numbers, the same in all threads of a block, of which in every launch each is beyond
-    one of ``lasts``: the least; others that are far less in some blocks; and one in terms of
-    arguments alone, which bounds what the loop reads in every block. Empty where there are none, or
-    where they are too large."""
+def _uniform_bounds(values: Values, lasts: Sequence[Poly], facts: Facts) -> list[str]:
+    """C++ texts of bounds that the counter of a loop stays below, the same in all threads of a
+    block and valid in every launch. No thread passes any of ``lasts``, the last values that its
+    conditions allow.
+
+    The tightest bound comes first, in the mean over all blocks. Others follow that are far tighter
+    in some blocks, and one in terms of arguments alone, which limits what the loop reads in every
+    block. Empty where no bound is known, or where the loop makes too many or too few steps.
+    """
     bounder = Bounder(values.bounder.values)
     found: list[tuple[Numbers, Poly]] = []
     for last in lasts:
@@ -162,8 +175,9 @@ def _beyond(values: Values, lasts: Sequence[Poly], facts: Facts) -> list[str]:
     return [b.text for b in chosen] if 1 < least.max() < _MOST_STEPS else []
 
 
-def _piece(text: bytes, node: Node, body: int, end: int, head: Sequence[str]) -> Piece:
-    """A loop with a new head, and its body one level deeper."""
+def _with_head(text: bytes, node: Node, body: int, end: int, head: Sequence[str]) -> Piece:
+    """The loop ``node`` with the lines ``head``, which open a brace, in front of its body
+    ``body:end``. The body is indented one level deeper; the brace is closed behind it."""
     before = text[text.rfind(b"\n", 0, node.start) + 1 : node.start]
     indent = before[: len(before) - len(before.lstrip())]
     line = text.count(b"\n", 0, node.start) + 1
@@ -172,8 +186,9 @@ def _piece(text: bytes, node: Node, body: int, end: int, head: Sequence[str]) ->
     inner = text[body:end].split(b"\n")
     at = text.count(b"\n", 0, body) + 1
     lines[-1] = (lines[-1][0] + inner[0], at)
-    whole = any(one.rstrip().endswith(b"\\") for one in inner)
-    deeper = b"" if whole else b"    "
+    # A line that a backslash continues may be part of a string: then no line moves.
+    is_continued = any(one.rstrip().endswith(b"\\") for one in inner)
+    deeper = b"" if is_continued else b"    "
     lines += [(deeper + one, at + n) for n, one in enumerate(inner[1:], 1)]
     lines.append((indent + b"}", at + len(inner) - 1))
     return Piece(node.start, end, tuple(lines))
