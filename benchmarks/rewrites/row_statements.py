@@ -1,4 +1,9 @@
-"""Statements in which each thread goes over a row, or a run of elements, of its own."""
+"""Statements in which each thread goes over a row, or a run of elements, of its own.
+
+In their text, ``i`` is the thread's own number below ``n``, and a row has ``m`` elements and begins
+``p`` elements after the last one. All of them need a grid of one dimension: in one of two, each
+function draws :func:`moved` instead.
+"""
 
 from __future__ import annotations
 

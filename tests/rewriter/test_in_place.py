@@ -31,7 +31,7 @@ KERNELS = {
     "written, then read": f"{EACH} {{ x[r * pitch + c] = in[r * n + c]; s += x[r * pitch + c]; }}"
     f"{EACH} x[r * pitch + c] = x[r * pitch + c] / s;",
     "read, then written": f"{EACH} {{ s += x[r * pitch + c]; x[r * pitch + c] = s; }}",
-    "read behind the loop": f"{EACH} x[r * pitch + c] *= 2; s = x[r * pitch];"
+    "read after the loop": f"{EACH} x[r * pitch + c] *= 2; s = x[r * pitch];"
     f"{EACH} x[r * pitch + c] += s;",
     "some elements again": f"{EACH} {{ x[r * pitch + c] *= 2; if (c > 4) x[r * pitch + c] += 1; }}",
     "another order": f"{EACH} x[r * pitch + c] *= 2;"
@@ -45,14 +45,13 @@ KERNELS = {
     "the element before": "for (int c = 1; c < n; c++) x[r * pitch + c] += x[r * pitch + c - 1];",
     "a running sum": "x[r * pitch] = in[r * n]; for (int c = 1; c < n; c++)"
     " x[r * pitch + c] = x[r * pitch + c - 1] + in[r * n + c];",
-    "the element behind": "for (int c = 0; c < n - 1; c++)"
-    " x[r * pitch + c] = x[r * pitch + c + 1];",
+    "the element after": "for (int c = 0; c < n - 1; c++) x[r * pitch + c] = x[r * pitch + c + 1];",
     "a later start": "for (int c = 1; c < n; c++) { if (c > 3)"
     " x[r * pitch + c] = x[r * pitch + c - 1] + 1; }",
     "an earlier end": "for (int c = 1; c < n; c++) { if (c < n - 3) x[r * pitch + c] = c;"
     " s += x[r * pitch + c - 1]; } x[r * pitch] = s;",
-    "a store beside": f"x[r * pitch] = 5; {EACH} x[r * pitch + c] += in[r * n + c];",
-    "a store behind": f"{EACH} x[r * pitch + c] += in[r * n + c]; x[r * pitch] = 5;",
+    "a store before": f"x[r * pitch] = 5; {EACH} x[r * pitch + c] += in[r * n + c];",
+    "a store after": f"{EACH} x[r * pitch + c] += in[r * n + c]; x[r * pitch] = 5;",
     "some are written, all are read": f"{EACH} {{ if (c > 4) x[r * pitch + c] = in[r * n + c];"
     " s += x[r * pitch + c]; } x[r * pitch] = s;",
     "both branches": f"{EACH} if (x[r * pitch + c] < 50) x[r * pitch + c] = 0;"
@@ -79,12 +78,14 @@ def made(body: str, rows: int, n: int, pitch: int):
 
 
 def in_tiles(body, iterations, buffers=1):
+    """The source of a kernel with ``x`` in tiles of chunks of so many iterations."""
     case = made(body, *SIZES[0])
     placement = Placement.of({"x": "shared"}, iterations, buffers)
     return rewrite(case, placement, load_machine("A100"), analyse_source(case)).case.source
 
 
 def run(case):
+    """The bytes that a case leaves in ``x``, without findings of the checker."""
     named, checker = named_case(case), Checker()
     found = execute(compile_case(case), named.launch, named.inputs, check=checker)
     assert not checker.findings
@@ -103,6 +104,7 @@ def test_every_element_has_the_same_bits_whatever_the_size(name, iterations):
 
 
 def test_what_a_chunk_writes_before_it_reads_is_not_filled():
+    # What begins the store of 16 bytes that fills a tile.
     filled = "float4 *>(&x_tile"
     assert in_tiles(KERNELS["update"], 8).count(filled) == 1
     # The second loop of this kernel reads what the first one wrote.

@@ -21,7 +21,9 @@ HEAD = """
 __global__ void k(float *out, const float *in, int per, int n) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
 """
+# Loops with uniform bounds, in which a condition keeps each element inside the array.
 COUNTED = "for (int c = 0; c < per; c++) { int i = t * per + c; if (%s) %s }"
+# Loops whose bounds vary between the threads of a block.
 RUN = (
     "int start = t * per, end = start + per < n ? start + per : n;"
     " for (int i = start; i < end; i++)"
@@ -46,6 +48,10 @@ KERNELS = {
 }
 
 
+SIZES = ((70, 16, 1000), (33, 17, 200), (64, 8, 509), (96, 5, 1))
+"""Threads, elements for each, and elements of the array."""
+
+
 def made(body: str, threads: int, per: int, n: int):
     """A case with arrays longer than what the threads go over, and no zero in them."""
     out = RNG.integers(1, 99, threads * per + 40).astype("f4")
@@ -55,6 +61,7 @@ def made(body: str, threads: int, per: int, n: int):
 
 
 def run(case):
+    """The bytes that a case leaves in ``out``, without findings of the checker."""
     named, checker = named_case(case), Checker()
     found = execute(compile_case(case), named.launch, named.inputs, check=checker)
     assert not checker.findings
@@ -63,28 +70,22 @@ def run(case):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_element_has_the_same_bits_whatever_the_size(name):
-    case = made(KERNELS[name], 70, 16, 1000)
+    case = made(KERNELS[name], *SIZES[0])
     placement = Placement.of({"in": "shared", "out": "shared"}, 8)
     written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
     assert "in_tile[" in written.source
     assert "out_tile[" in written.source
-    for threads, per, n in (
-        (70, 16, 1000),
-        (70, 16, 1120),
-        (33, 17, 200),
-        (64, 8, 509),
-        (96, 5, 1),
-    ):
+    for threads, per, n in (*SIZES, (70, 16, 1120)):
         other = made(KERNELS[name], threads, per, n)
         assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
 
 
 @pytest.mark.parametrize("buffers", [1, 2])
 def test_a_run_that_is_only_read_has_a_tile(buffers):
-    case = made(f"float s = 0; {RUN} s += in[i]; out[t] = s;", 70, 16, 1000)
+    case = made(f"float s = 0; {RUN} s += in[i]; out[t] = s;", *SIZES[0])
     placement = Placement.of({"in": "shared"}, 8, buffers)
     written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
-    for threads, per, n in ((70, 16, 1000), (33, 17, 200), (64, 8, 509), (96, 5, 1)):
+    for threads, per, n in SIZES:
         other = replace(made("", threads, per, n), source=case.source)
         assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
 

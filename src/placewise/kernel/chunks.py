@@ -3,9 +3,9 @@
 A tile of all that a block reads is often too large because a loop runs over it: both operands of a
 matrix multiply, the other bodies of an n-body step. Strip-mined, the loop runs chunk by chunk; for
 each chunk the block fills its tiles together and waits at a barrier. What the chunk writes to a
-tile, the block copies back together behind another barrier: stores that a warp scatters over rows
-become coalesced. So every thread has to reach the loop; each :class:`Guard` is a change to the
-source that ensures it.
+tile, the block copies back together after another barrier: stores that a warp scatters over rows
+become coalesced. Because of these barriers every thread has to reach the loop; each :class:`Guard`
+is a change to the source that ensures it.
 
 All offsets are half-open byte ranges of the UTF-8 source text.
 """
@@ -69,13 +69,14 @@ class ChunkTile:
     """Number of the tile among those of the same array in the same loop, which has several where
     its accesses go to rows far apart: ``a[i * n + k] * a[j * n + k]``."""
     filled: bool = True
-    """Whether a chunk may read an element of the tile before it writes it."""
+    """Whether the tile, or its halo, is filled before each chunk, since the chunk may read elements
+    that it has not written before."""
     halo: int = 0
-    """How many columns at its start are filled; 0: all. The others are written before they are
-    read."""
+    """How many of its first columns are filled; 0 means all. Where it is not 0, a chunk writes each
+    other element before it reads it."""
     copied_back: tuple[tuple[int, Tile], ...] = ()
-    """(iterations of a chunk, tile) where the loop writes: the tile with the extents of the part
-    that each chunk writes, all of it, and that is copied back."""
+    """(iterations of a chunk, tile) where the loop writes, empty where it only reads. The extents
+    of these tiles leave the region that is copied back, every element of which the chunk writes."""
 
     def tile(self, iterations: int) -> Tile | None:
         """The tile for chunks of so many iterations; None where there is none."""
@@ -137,16 +138,16 @@ class ChunkPlan:
         """The arrays that have a tile which is copied back."""
         return frozenset(t.array for loop in self.loops for t in loop.tiles if t.written)
 
-    def apart(self, use: ArrayUse) -> list[AccessPlace]:
-        """The accesses of an array that are in no tile of the plan."""
-        held = {n for loop in self.loops for t in loop.tiles if t.array == use.name
-                for n in t.accesses}  # fmt: skip
-        return [place for n, place in enumerate(use.accesses) if n not in held]
-
     @property
     def filled(self) -> frozenset[str]:
         """The arrays that have a tile which is filled."""
         return frozenset(t.array for loop in self.loops for t in loop.tiles if t.filled)
+
+    def untiled_accesses(self, use: ArrayUse) -> list[AccessPlace]:
+        """The accesses of an array that go to no tile of the plan."""
+        held = {n for loop in self.loops for t in loop.tiles if t.array == use.name
+                for n in t.accesses}  # fmt: skip
+        return [place for n, place in enumerate(use.accesses) if n not in held]
 
     def largest_tiles(self, iterations: int) -> dict[tuple[str, int], Tile]:
         """The largest tile of each array and part. Loops follow one another, so one buffer serves

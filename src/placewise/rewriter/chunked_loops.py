@@ -26,7 +26,7 @@ from placewise.kernel.chunks import (
 from placewise.kernel.source import ArrayUse
 from placewise.kernel.view.elements import is_number
 from placewise.rewriter.draft import Draft
-from placewise.rewriter.loop_tiles import LoopTiles, filled_part
+from placewise.rewriter.loop_tiles import LoopTiles, filled_columns
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
     PlacedTile,
@@ -56,25 +56,25 @@ unrolled."""
 
 def place_chunked(
     draft: Draft, plan: ChunkPlan, iterations: int, uses: dict[str, tuple[ArrayUse, MemorySpace]],
-    names: TileNames, number: int = 1,
+    names: TileNames, buffers: int = 1,
 ) -> None:  # fmt: skip
     """Put the arrays of ``plan`` into tiles, each for ``iterations`` iterations of its loop.
 
-    With ``number`` 2, each tile that is filled has two buffers: one is filled, by asynchronous
-    copies, while the block computes with the other. Raises UnsupportedError where such copies
-    cannot move the arrays' elements or would overtake what is copied back, and where the tiles
-    exceed what static shared arrays may take.
+    With 2 ``buffers``, each tile that is filled has two: asynchronous copies fill one while the
+    block computes with the other. Raises UnsupportedError where such copies cannot move the arrays'
+    elements, where they would read an array before the last chunk is copied back to it, and where
+    the tiles exceed what static shared arrays may take.
     """
-    if number > 1:
+    if buffers > 1:
         _check_fetched(draft, plan, uses)
         draft.includes.append(_PIPELINE)
     flags = _guard(draft, plan.guards)
-    buffers: dict[tuple[str, int], str] = {}
-    for part, largest in plan.largest_tiles(iterations).items():
-        use, space = uses[part[0]]
-        buffers[part] = draft.unique(f"{use.name}_tile")
-        own = number if use.name in plan.filled else 1
-        declare(draft, use, largest, space.declaration or DECLARATION, buffers[part], own)
+    shared: dict[tuple[str, int], str] = {}
+    for (array, part), largest in plan.largest_tiles(iterations).items():
+        use, space = uses[array]
+        name = shared[array, part] = draft.unique(f"{array}_tile")
+        own = buffers if array in plan.filled else 1
+        declare(draft, use, largest, space.declaration or DECLARATION, name, own)
     if draft.static_bytes > STATIC_SHARED_BYTES:
         raise UnsupportedError(
             f"the tiles take {draft.static_bytes} bytes, static shared memory has "
@@ -83,20 +83,21 @@ def place_chunked(
         )
     for loop in plan.loops:
         tiles = LoopTiles()
-        stage = draft.unique("stage") if number > 1 else None
+        stage = draft.unique("stage") if buffers > 1 else None
         for one in loop.tiles:
-            buffer = buffers[one.array, one.part]
+            buffer = shared[one.array, one.part]
             buffer += f"[{stage}]" if stage and one.filled else ""
             use = uses[one.array][0]
             placed = _place(draft, one, loop, iterations, use, buffer, names, tiles.starts)
-            apart = plan.apart(use)
+            untiled = plan.untiled_accesses(use)
             if one.filled:
-                tiles.filled.append(filled_part(replace(placed, fetched=number > 1), one.halo))
-                tiles.starts_late |= any(place.kind != "load" for place in apart)
+                filled = filled_columns(replace(placed, fetched=buffers > 1), one.halo)
+                tiles.filled.append(filled)
+                tiles.barrier_before_loop |= any(place.kind != "load" for place in untiled)
             back = dict(one.copied_back).get(iterations)
             if back is not None:
                 tiles.written.append(replace(placed, tile=back))
-                tiles.is_used_next |= use.read or bool(apart)
+                tiles.barrier_after_copy |= use.read or bool(untiled)
         flag = None if loop.under is None else flags[loop.under]
         if stage is None:
             make = _chunked(draft, loop, iterations, tiles, flag)
@@ -104,11 +105,11 @@ def place_chunked(
             make = _overlapped(draft, loop, iterations, tiles, flag, stage)
         draft.text.replace(loop.start, loop.end, make)
     for array in plan.arrays:
-        _note_tiles(draft, plan, iterations, array, uses[array][1], number)
+        _note_tiles(draft, plan, iterations, array, uses[array][1], buffers)
 
 
 def _note_tiles(
-    draft: Draft, plan: ChunkPlan, iterations: int, array: str, space: MemorySpace, number: int
+    draft: Draft, plan: ChunkPlan, iterations: int, array: str, space: MemorySpace, buffers: int
 ) -> None:
     """Add the note above the kernel, and the line of the report, on the tiles of an array."""
     shapes = dict.fromkeys(
@@ -118,7 +119,7 @@ def _note_tiles(
         if one.array == array and (tile := one.tile(iterations)) is not None
     )
     lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
-    times = "2 x " if number > 1 and array in plan.filled else ""
+    times = "2 x " if buffers > 1 and array in plan.filled else ""
     moved = [
         *(["filled before"] if array in plan.filled else []),
         *(["copied back after"] if array in plan.written else []),
@@ -243,14 +244,15 @@ def _chunked(
 
     def make(render: Render) -> str:
         ends = " && ".join(f"{first} < {end}" for end in loop.end_texts)
-        lines = ["__syncthreads();"] if tiles.starts_late else []
+        lines = ["__syncthreads();"] if tiles.barrier_before_loop else []
         lines.append(f"for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{")
         lines += [f"    {line}" for line in tiles.starts]
         lines += [f"    {line}" for line in tiles.fills()]
         lines.append("    __syncthreads();")
-        lines += [f"    {line}" for line in _part(loop, iterations, flag, at, render)]
+        lines += [f"    {line}" for line in _iterations(loop, iterations, flag, at, render)]
         lines.append("    __syncthreads();")
-        # The next chunk writes to tiles that are not filled behind its first barrier.
+        # A tile that is never filled needs no barrier after this copy: the next chunk writes to it
+        # only after the barrier that follows the fills.
         lines += [f"    {line}" for line in tiles.copies_back()]
         lines.append("}")
         return f"\n{indent}".join([*_init(loop, flag, render), *lines])
@@ -263,9 +265,9 @@ def _overlapped(
 ) -> Callable[[Render], str]:
     """The loop over chunks that fetches the next chunk's tiles while it computes with this one's.
 
-    One barrier in each chunk is enough: behind it all threads see the tiles that they copied
+    One barrier in each chunk is enough: after it all threads see the tiles that they fetched
     together, and none computes any more with the buffer that is fetched into next. Tiles that are
-    copied back take another one.
+    copied back need another barrier, before the copy.
     """
     indent = _indentation(draft, loop.start)
     span = iterations * loop.stride
@@ -290,8 +292,8 @@ def _overlapped(
             "        __syncthreads();",
             f"        {fetch}({first} + {span}, {stage} ^ 1);",
             *(f"        {line}" for line in tiles.starts),
-            *(f"        {line}" for line in _part(loop, iterations, flag, at, render)),
-            *(f"        {line}" for line in _behind_barrier(tiles.copies_back())),
+            *(f"        {line}" for line in _iterations(loop, iterations, flag, at, render)),
+            *(f"        {line}" for line in _after_barrier(tiles.copies_back())),
             f"        {stage} ^= 1;",
             "    }",
             "    __syncthreads();",
@@ -302,17 +304,17 @@ def _overlapped(
     return make
 
 
-def _behind_barrier(lines: list[str]) -> list[str]:
+def _after_barrier(lines: list[str]) -> list[str]:
     return ["__syncthreads();", *lines] if lines else []
 
 
 def _check_fetched(
     draft: Draft, plan: ChunkPlan, uses: dict[str, tuple[ArrayUse, MemorySpace]]
 ) -> None:
-    """Raise UnsupportedError where there is no array to fetch, where a chunk would be fetched
-    before what it reads is copied back, and where asynchronous copies, of 4 or 8 bytes, cannot move
-    an array's elements. The type must be written out, since another instance of a template may have
-    elements of another size."""
+    """Raise UnsupportedError where two buffers are impossible: no tile is filled, the next chunk
+    would be fetched before what it reads is copied back, or asynchronous copies, which move 4 or 8
+    bytes, cannot move an array's elements. The element type must be written out, since another
+    instance of a template may have elements of another size."""
     both = sorted(plan.filled & plan.written)
     if both:
         raise UnsupportedError(
@@ -338,8 +340,11 @@ def _check_fetched(
             )
 
 
-def _part(loop: ChunkLoop, iterations: int, flag: str | None, at: str, render: Render) -> list[str]:
-    """The lines that run the loop's iterations of one chunk. ``at`` is a name for a counter."""
+def _iterations(
+    loop: ChunkLoop, iterations: int, flag: str | None, at: str, render: Render
+) -> list[str]:
+    """The lines that run one chunk's iterations of the loop. ``at`` names the counter of a whole
+    chunk's iterations."""
     first, span = loop.first_name, iterations * loop.stride
     variable, step, body = loop.variable, render(*loop.step), render(*loop.body)
     kind = f"{loop.variable_type} " if loop.variable_type else ""

@@ -1,4 +1,5 @@
-"""What the chunks of one loop do with their tiles."""
+"""The tiles of a loop that runs in chunks: which are filled, which are copied back, and where
+barriers must stand."""
 
 from __future__ import annotations
 
@@ -7,34 +8,39 @@ from dataclasses import dataclass, field, replace
 from placewise.rewriter.tiles import PlacedTile, copy_back, fill
 
 
-def filled_part(placed: PlacedTile, halo: int) -> PlacedTile:
-    """The tile with its first ``halo`` columns alone; with all of them for 0."""
+def filled_columns(placed: PlacedTile, halo: int) -> PlacedTile:
+    """The columns of a tile that are filled: its first ``halo`` ones, or all where that is 0. They
+    keep their places in shared memory; what is not filled counts as padding."""
     tile = placed.tile
     if not halo:
         return placed
-    part = replace(tile, width=halo, elements=tile.rows * halo, padding=tile.stride - halo)
-    return replace(placed, tile=part, aligned=None)
+    columns = replace(tile, width=halo, elements=tile.rows * halo, padding=tile.stride - halo)
+    return replace(placed, tile=columns, aligned=None)
 
 
 @dataclass
 class LoopTiles:
-    """What a loop's chunks do with their tiles."""
+    """The tiles of one loop. Each chunk fills some and copies some back."""
 
     starts: list[str] = field(default_factory=list)
-    """Declarations of where tiles begin that change with the chunk."""
+    """Declarations of the first rows and columns of tiles, as far as they change with the chunk."""
     filled: list[PlacedTile] = field(default_factory=list)
+    """Tiles with the columns that are filled."""
     written: list[PlacedTile] = field(default_factory=list)
-    """Tiles with the extents of what is copied back."""
-    starts_late: bool = False
-    """Whether threads may have written to an array just before the loop that fills a tile of it."""
-    is_used_next: bool = False
-    """Whether threads may go on with an array of which a tile has been copied back."""
+    """Tiles with the extents of the region that is copied back."""
+    barrier_before_loop: bool = False
+    """Whether a barrier must stand before the loop: threads may have stored to an array, outside
+    its tiles, from which the first chunk fills a tile."""
+    barrier_after_copy: bool = False
+    """Whether a barrier must follow each copy back: threads may access the array, or fill the tile
+    again, while others are still copying."""
 
     def fills(self) -> list[str]:
         """Statements that fill the tiles which a chunk reads."""
         return [line for one in self.filled for line in fill(one)]
 
     def copies_back(self) -> list[str]:
-        """Statements that copy back the tiles which a chunk has written."""
+        """Statements that copy back the tiles which a chunk has written, with a barrier after them
+        if that is needed."""
         lines = [line for one in self.written for line in copy_back(one)]
-        return [*lines, "__syncthreads();"] if self.is_used_next else lines
+        return [*lines, "__syncthreads();"] if self.barrier_after_copy else lines

@@ -202,7 +202,7 @@ def fill(placed: PlacedTile) -> list[str]:
         conditions += [f"{first} >= {lower}" for lower in tile.column_extent.lowers]
     end = _plus(first, str(tile.width))
     conditions += [f"{end} <= {upper}" for upper in tile.column_extent.uppers]
-    conditions += _all_within(placed)
+    conditions += _corners_within(placed)
     return [
         f"if ({' && '.join(conditions)}) {{",
         *(f"    {line}" for line in _by_vectors(placed)),
@@ -212,8 +212,9 @@ def fill(placed: PlacedTile) -> list[str]:
     ]
 
 
-def _all_within(placed: PlacedTile) -> list[str]:
-    """Conditions under which the index's own extent leaves all of the tile."""
+def _corners_within(placed: PlacedTile) -> list[str]:
+    """Conditions under which every element of the tile obeys the bounds on the index itself: the
+    first element has the smallest index, the last one the largest."""
     tile = placed.tile
     first = _position(placed, f"({_plus(placed.row0, '0')})", _plus(placed.column0, "0"))
     row, column = _plus(placed.row0, str(tile.rows - 1)), _plus(placed.column0, str(tile.width - 1))
@@ -298,6 +299,7 @@ def _each(
         row, column = f"{names.at} / {tile.width}", f"{names.at} % {tile.width}"
         first = _plus(placed.column0, column)
         if tile.width == 1:
+            # Plainer text than ``t / 1`` and ``t % 1``.
             row, column, first = names.at, "0", placed.column0 or "0"
         lines += [
             f"    const int {names.row} = {_plus(placed.row0, row)};",
