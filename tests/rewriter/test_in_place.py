@@ -63,6 +63,8 @@ KERNELS = {
     f"{EACH} s += o[c]; {EACH} o[c] /= s;",
     "a row taken apart twice": "int i = r % 4, h = r / 4 % 3, b = r / 12;"
     f"{EACH} x[((b * 3 + h) * 4 + i) * pitch + c] *= 2;",
+    "a bounded store and its opposite": f"{EACH} if (c > 0) x[r * pitch + c] = in[r * n + c];"
+    " else x[r * pitch + c] = 7;",
     "longer rows are read": "for (int c = 0; c < pitch; c++) s += x[r * pitch + c];"
     f"{EACH} x[r * pitch + c] = s;",
 }
@@ -117,6 +119,10 @@ def test_no_chunk_is_fetched_before_the_last_one_is_copied_back():
 
 
 REFUSED = {
+    "two bounded stores": f"{EACH} {{ if (c >= 1) x[r * pitch + c] = 1;"
+    " if (c == 0) x[r * pitch + c] = 2; }",
+    "a bounded store and one on data": f"{EACH} {{ if (c < n - 3) x[r * pitch + c] = 1;"
+    " if (in[r * n + c] > 1) x[r * pitch + c] = 2; }",
     "a read by the condition": "for (int c = 0; c < n && x[r * pitch + c] > 9; c++)"
     " x[r * pitch + c] *= 2;",
     "a condition on data": f"{EACH} if (x[r * pitch + c] < 50) x[r * pitch + c] = 0;",
@@ -133,3 +139,15 @@ REFUSED = {
 def test_an_array_of_which_a_chunk_does_not_write_a_whole_part_is_left_alone(what):
     plans = analyse_source(made(REFUSED[what], *SIZES[0])).chunk_plans
     assert not [plan.arrays for plan in plans if "x" in plan.arrays]
+
+
+def test_what_lies_a_whole_row_before_the_write_is_no_halo():
+    body = """for (int c = 0; c < 64; c++) x[(r + 32) * 64 + c] = x[r * 64 + c] * 2;"""
+    source = HEAD.replace("blockIdx.x * blockDim.x", "blockIdx.x * 64").replace(
+        "r >= rows", "r + 32 >= rows"
+    )
+    case = replace(made("", 128, 64, 64), source=f"{source}{body}\n}}\n")
+    view = analyse_source(case)
+    (plan,) = (p for p in view.chunk_plans if "x" in p.arrays)
+    placement = Placement.of({"x": "shared"}, plan.iterations[0])
+    assert run(rewrite(case, placement, load_machine("A100"), view).case) == run(case)

@@ -114,6 +114,8 @@ STAY = {
     "an end in memory": "for (int i = t * per; i < t * per + in[t]; i++) out[i] = in[i];",
     "a variable of before": "int i; for (i = t * per; i < t * per + per; i++) out[i] = in[i];",
     "a stride": "for (int i = t; i < n; i += 64) out[i] = in[i];",
+    "a hidden argument": f"{RUN.split(' for')[0]} {{ int per = 3; for{RUN.split(' for')[1]}"
+    " out[i] = in[i] * per; }",
     "a barrier": f"{OWN} {{ out[i] = in[i]; __syncthreads(); }}",
 }
 

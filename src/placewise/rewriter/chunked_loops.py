@@ -272,6 +272,7 @@ def _overlapped(
     indent = _indentation(draft, loop.start)
     span = iterations * loop.stride
     first, fetch = loop.first_name, draft.unique("fetch")
+    assert not tiles.barrier_before_loop, "arrays that are written have one buffer"
     at = draft.unique(f"{loop.variable}_at")
 
     def make(render: Render) -> str:

@@ -141,20 +141,34 @@ def _tile_of_written(search: _Search, inside: Sequence[int]) -> ChunkTile | None
     if search.loop.count.stepping.stride != 1 or distances is None:
         return None
     tiles = _tiles(search, inside, _has_lanes_down)
-    # One write may cover the region by itself; or all do together, such as those in both branches
-    # of a condition.
-    for group in dict.fromkeys((*((n,) for n in writes), tuple(writes))):
+    for group in _covering(accesses, writes):
         regions = dict(_tiles(search, group, _coalesces_stores))
         pairs = [(i, tile, regions[i]) for i, tile in tiles if i in regions]
         if pairs and all(tile.pitch_text == region.pitch_text for _, tile, region in pairs):
             reads = [accesses[m] for m in inside if accesses[m].place.kind != "store"]
-            halo = _halo([accesses[n] for n in group], reads, distances, pairs[0][2])
+            halo = _halo([accesses[n] for n in group], reads, distances, *pairs[0][1:])
             return ChunkTile(
-                array.name, tuple(inside), tuple((i, tile) for i, tile, _ in pairs),
+                array.name, tuple(inside),
+                tuple((i, _resting_on_both(tile, region)) for i, tile, region in pairs),
                 filled=halo != 0, halo=halo or 0,
                 copied_back=tuple((i, _limited_to(region, tile)) for i, tile, region in pairs),
             )  # fmt: skip
     return None
+
+
+def _covering(accesses: Sequence[Access], writes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Groups of writes that may cover all that the ``writes`` of an iteration write: each one that
+    happens whenever another does, and all together, such as those in both branches of a
+    condition."""
+    conditions = {n: set(conditions_at(accesses[n].node)) for n in writes}
+    alone = [(n,) for n in writes if all(conditions[n] <= other for other in conditions.values())]
+    return list(dict.fromkeys((*alone, tuple(writes))))
+
+
+def _resting_on_both(tile: Tile, region: Tile) -> Tile:
+    """``tile``, resting on what the size of ``region`` rests on, too."""
+    bound_to = tuple(sorted({*tile.bound_to, *region.bound_to}))
+    return replace(tile, bound_to=bound_to, inside=tile.inside and region.inside)
 
 
 def _distances_before_write(
@@ -183,13 +197,14 @@ def _halo(
     writes: Sequence[Access],
     reads: Sequence[Access],
     distances: Mapping[Access, int | None],
+    tile: Tile,
     region: Tile,
 ) -> int | None:
     """How many columns left of those that a chunk writes must be filled before the chunk. All else
     that it reads it has written itself. None where the whole tile must be filled.
 
     ``distances`` has, for each read, how many elements it lies before the one that its iteration
-    writes. ``region`` is what the chunk writes.
+    writes. ``tile`` holds all accesses, and ``region`` is what the chunk writes.
     """
     if not reads:
         return 0
@@ -206,7 +221,8 @@ def _halo(
         if distance == 0 and not _comes_before(write, read):
             return None
         halo = max(halo, distance)
-    return halo
+    # A read that lies further before the write is in another row.
+    return halo if halo <= tile.width - region.width else None
 
 
 def _limited_to(region: Tile, tile: Tile) -> Tile:

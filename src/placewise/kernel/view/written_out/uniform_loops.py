@@ -19,6 +19,7 @@ from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, Unbo
 from placewise.kernel.view.indices.loops import Count, count_of
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.tiles.chunks import changed_argument
 from placewise.kernel.view.tiles.counted_loops import is_plain
 from placewise.kernel.view.tiles.loop_guards import leaves_loop, reads_memory
 from placewise.kernel.view.tiles.tile_axes import of_arguments
@@ -43,7 +44,7 @@ def write_uniform_loops(kernel: ParsedKernel, bounder: Bounder) -> WrittenOut | 
     one another only the outermost changes; another call takes the next. None where no loop changes.
     """
     values = Values(kernel, bounder)
-    if values.jumps:
+    if values.jumps or changed_argument(values):
         return None
     taken = set(re.findall(r"[A-Za-z_]\w*", kernel.text.decode()))
     pieces: list[Piece] = []
