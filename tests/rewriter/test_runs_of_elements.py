@@ -7,10 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.executor import execute
-from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
-from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
 from placewise.rewriter import rewrite
@@ -60,16 +57,8 @@ def made(body: str, threads: int, per: int, n: int):
     return make_case("k", f"{HEAD}{body}\n}}\n", arguments, block=32, problem=threads)
 
 
-def run(case):
-    """The bytes that a case leaves in ``out``, without findings of the checker."""
-    named, checker = named_case(case), Checker()
-    found = execute(compile_case(case), named.launch, named.inputs, check=checker)
-    assert not checker.findings
-    return found.output("out").tobytes()
-
-
 @pytest.mark.parametrize("name", KERNELS)
-def test_every_element_has_the_same_bits_whatever_the_size(name):
+def test_every_element_has_the_same_bits_whatever_the_size(name, clean_output):
     case = made(KERNELS[name], *SIZES[0])
     placement = Placement.of({"in": "shared", "out": "shared"}, 8)
     written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
@@ -77,20 +66,24 @@ def test_every_element_has_the_same_bits_whatever_the_size(name):
     assert "out_tile[" in written.source
     for threads, per, n in (*SIZES, (70, 16, 1120)):
         other = made(KERNELS[name], threads, per, n)
-        assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
+        assert clean_output(replace(other, source=written.source), "out") == clean_output(
+            other, "out"
+        ), (threads, per, n)
 
 
 @pytest.mark.parametrize("buffers", [1, 2])
-def test_a_run_that_is_only_read_has_a_tile(buffers):
+def test_a_run_that_is_only_read_has_a_tile(buffers, clean_output):
     case = made(f"float s = 0; {RUN} s += in[i]; out[t] = s;", *SIZES[0])
     placement = Placement.of({"in": "shared"}, 8, buffers)
     written = rewrite(case, placement, load_machine("A100"), analyse_source(case)).case
     for threads, per, n in SIZES:
         other = replace(made("", threads, per, n), source=case.source)
-        assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
+        assert clean_output(replace(other, source=written.source), "out") == clean_output(
+            other, "out"
+        ), (threads, per, n)
 
 
-def test_a_loop_up_to_the_threads_number_runs_in_chunks():
+def test_a_loop_up_to_the_threads_number_runs_in_chunks(clean_output):
     body = """if (t >= n) return;
     float s = 0;
     for (int j = 0; j <= t; j++)
@@ -103,7 +96,9 @@ def test_a_loop_up_to_the_threads_number_runs_in_chunks():
     written = rewrite(case, placement, load_machine("A100"), view).case
     for threads, per, n in ((70, 8, 66), (96, 8, 96), (33, 8, 5)):
         other = made(body, threads, per, n)
-        assert run(replace(other, source=written.source)) == run(other), (threads, per, n)
+        assert clean_output(replace(other, source=written.source), "out") == clean_output(
+            other, "out"
+        ), (threads, per, n)
 
 
 STAY = {

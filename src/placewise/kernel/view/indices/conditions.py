@@ -115,11 +115,7 @@ def _is_exact(values: Values, comparison: Node) -> bool:
     node = comparison.bare()
     if node.operator not in _NEGATED or not is_unsigned(unqualified(node.children[0].type)):
         return True
-    bounder = values.bounder
-    try:
-        return not any((bounder.lowest(values.value(n)) < 0).any() for n in node.children)
-    except Unbounded:
-        return False
+    return all(values.bounder.stays_natural(values.value(n)) for n in node.children)
 
 
 def bound_of(fact: Poly, key: str) -> tuple[bool, Poly] | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly, compound
 
-_CANDIDATES = 12
+MOST_BOUNDS = 12
 """Bounds kept of one polynomial; more would only be tighter."""
 
 _ELEMENTWISE: dict[str, np.ufunc] = {
@@ -93,6 +93,33 @@ class Bounder:
         """The tightest upper bound in every block; raises Unbounded."""
         return self._extreme(self.bounds(poly, True, facts), np.minimum)
 
+    def stays_natural(self, poly: Poly) -> bool:
+        """Whether a number, and each operand in it, is below zero in no launch whose sizes are
+        positive. Unlike :meth:`lowest`, it does not rest on how large they are in this one."""
+        operands = [p for a in poly.atoms for p in a.operands]
+        if not all(map(self.stays_natural, operands)):
+            return False
+        try:
+            return any(self._lowest_of(bound) >= 0 for bound in self.bounds(poly, False))
+        except Unbounded:
+            return False
+
+    def _lowest_of(self, poly: Poly) -> int:
+        """A number that a uniform polynomial is not below; -1 where none is seen."""
+        least = 0
+        for monomial, coefficient in poly.terms:
+            if coefficient < 0 and monomial:
+                return -1
+            least += coefficient * int(all(map(self._is_positive, monomial)))
+        is_natural = all(self._is_size(a) for m, _ in poly.terms for a in m)
+        return least if is_natural else -1
+
+    def _is_positive(self, atom: Atom) -> bool:
+        """Whether an atom is a size: an argument or a launch dimension, at least 1 here."""
+        if atom.kind is not AtomKind.UNIFORM or atom.key.startswith("blockIdx."):
+            return False
+        return bool((self.values[atom.key] > 0).all())
+
     def _extreme(self, bounds: Iterable[Poly], pick: np.ufunc) -> Numbers:
         found = [self.evaluate(b) for b in bounds]
         result = found[0]
@@ -108,7 +135,7 @@ class Bounder:
         direct = [fact + poly if upper else poly - fact for fact in facts.inequalities]
         found = list(dict.fromkeys(bound for bound in direct if bound.uniform))
         try:
-            return [*found, *self._bounds_by_atom(poly, varying, upper, facts)][:_CANDIDATES]
+            return [*found, *self._bounds_by_atom(poly, varying, upper, facts)][:MOST_BOUNDS]
         except Unbounded:
             if not found:
                 raise

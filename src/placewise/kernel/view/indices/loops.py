@@ -228,10 +228,8 @@ def _never_wraps(values: Values, condition: Node, first: Poly, variable: int) ->
     limits = [s for c in comparisons for s in c.children if s.bare().target != variable]
     if any(number < 0 for s in limits for _, number in values.value(s).terms):
         return False
-    try:
-        return not comparisons or bool((values.bounder.lowest(first) >= 0).all())
-    except Unbounded:
-        return False
+    compared = [first, *(values.value(s) for s in limits)]
+    return not comparisons or all(map(values.bounder.stays_natural, compared))
 
 
 def _start(values: Values, variable: int, start: Node) -> Poly:

@@ -184,9 +184,14 @@ def _rejoined(poly: Poly) -> Poly:
             others = list(monomial)
             others.remove(remainder)
             factor = Poly.of({tuple(others): coefficient})
-            multiple = factor * divisor * compound("/", number, divisor)
-            if len(multiple.terms) == 1 and multiple.terms[0] in poly.terms:
-                return poly - multiple - factor * Poly.atom(remainder) + factor * number
+            quotients = [compound("/", number, divisor)]
+            if (inner := _quotient(number)) is not None:
+                # ``x / a / b`` may stand as ``x / (a * b)``.
+                quotients.append(compound("/", inner[0], inner[1] * divisor))
+            for quotient in quotients:
+                multiple = factor * divisor * quotient
+                if len(multiple.terms) == 1 and multiple.terms[0] in poly.terms:
+                    return poly - multiple - factor * Poly.atom(remainder) + factor * number
     return poly
 
 
@@ -242,9 +247,6 @@ def compound(operator: str, *operands: Poly) -> Poly:
         found = apply(operator, *[n for n in numbers if n is not None])
         if found is not None:
             return Poly.constant(found)
-    if operator == "/" and (inner := _quotient(operands[0])) is not None:
-        # ``x / a / b`` is ``x / (a * b)``.
-        return compound("/", inner[0], inner[1] * operands[1])
     if operator == "/" and numbers[1] is not None and numbers[1] > 0:
         divisor = numbers[1]
         if all(c % divisor == 0 for _, c in operands[0].terms):

@@ -160,7 +160,12 @@ class Values:
         if all(c.type_kind == "POINTER" for c in node.children):
             return unknown_at(node, "it is a distance between pointers")
         left, right = (self.value(c, given) for c in node.children)
-        if operator in ("/", ">>") and self._may_wrap(node, left, right):
+        is_unsigned_here = is_unsigned(unqualified(node.type))
+        if (
+            operator in ("/", ">>", "%")
+            and is_unsigned_here
+            and not all(map(self.bounder.stays_natural, (left, right)))
+        ):
             return unknown_at(node, "an unsigned value may fall below zero")
         return self.combine(node, operator, left, right)
 

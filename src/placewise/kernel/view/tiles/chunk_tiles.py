@@ -107,8 +107,8 @@ def _tiles_of_written(
     array: TiledArray, loops: Mapping[Node, CountedLoop], values: Values, launch: Launch
 ) -> FoundTiles:
     """Tiles of an array that the kernel writes. One tile holds all of its accesses in a loop; each
-    access belongs to the outermost loop around it that has a tile. Empty where none of the tiles
-    is copied back."""
+    access belongs to the outermost loop around it that has a tile. All tiles are of the rows that
+    the block writes. Empty where none is copied back."""
     accesses = array.uses.accesses
     found: FoundTiles = {}
     held: set[int] = set()
@@ -121,7 +121,19 @@ def _tiles_of_written(
             if made is not None:
                 found[loop] = (made,)
                 held |= set(inside)
-    return found if any(one.copied_back for tiles in found.values() for one in tiles) else {}
+    own = [t for (one,) in found.values() for _, t in one.copied_back]
+    return {
+        loop: (one,)
+        for loop, (one,) in found.items()
+        if own and all(_has_rows_of(tile, own[0]) for _, tile in one.tiles)
+    }
+
+
+def _has_rows_of(tile: Tile, other: Tile) -> bool:
+    """Whether two tiles hold parts of the same rows. Rows of other blocks must stay out of what is
+    filled: these may be writing to them."""
+    same = (tile.row0_text, tile.rows, tile.pitch_text)
+    return same == (other.row0_text, other.rows, other.pitch_text)
 
 
 def _tile_of_written(search: _Search, inside: Sequence[int]) -> ChunkTile | None:
@@ -144,7 +156,7 @@ def _tile_of_written(search: _Search, inside: Sequence[int]) -> ChunkTile | None
     for group in _covering(accesses, writes):
         regions = dict(_tiles(search, group, _coalesces_stores))
         pairs = [(i, tile, regions[i]) for i, tile in tiles if i in regions]
-        if pairs and all(tile.pitch_text == region.pitch_text for _, tile, region in pairs):
+        if pairs and all(_has_rows_of(tile, region) for _, tile, region in pairs):
             reads = [accesses[m] for m in inside if accesses[m].place.kind != "store"]
             halo = _halo([accesses[n] for n in group], reads, distances, *pairs[0][1:])
             return ChunkTile(
@@ -226,21 +238,16 @@ def _halo(
 
 
 def _limited_to(region: Tile, tile: Tile) -> Tile:
-    """``tile`` with extents that leave only the elements of ``region``, all of which it holds."""
-    rows, columns = region.row_extent, region.column_extent
-    if (tile.row0_text, tile.rows) != (region.row0_text, region.rows):
-        rows = _from(region.row0_text, region.rows, rows)
-    if (tile.column0_text, tile.width) != (region.column0_text, region.width):
-        columns = _from(region.column0_text, region.width, columns)
+    """``tile`` with extents that leave only the elements of ``region``, some columns of its
+    rows."""
+    columns, first = region.column_extent, region.column0_text
+    if (tile.column0_text, tile.width) != (first, region.width):
+        beyond = f"{first} + {region.width}"
+        columns = Extent((first, *columns.lowers), (beyond, *columns.uppers))
     return replace(
-        tile, row_extent=rows, column_extent=columns, index_extent=region.index_extent,
-        inside=region.inside,
+        tile, row_extent=region.row_extent, column_extent=columns,
+        index_extent=region.index_extent, inside=region.inside,
     )  # fmt: skip
-
-
-def _from(first: str, size: int, extent: Extent) -> Extent:
-    """``extent``, limited further to ``size`` rows or columns from ``first`` on."""
-    return Extent((first, *extent.lowers), (f"{first} + {size}", *extent.uppers))
 
 
 def _comes_before(store: Access, read: Access) -> bool:

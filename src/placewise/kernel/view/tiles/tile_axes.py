@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placewise.kernel.source import Extent
-from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, keys_of
+from placewise.kernel.view.indices.interval import MOST_BOUNDS, Bounder, Facts, Numbers, keys_of
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly
 from placewise.kernel.view.pointer_uses import Access
 
@@ -73,7 +73,8 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     above = [[b for b in found if not _implied(bounder, b - last)] for found in from_above]
     all_lowers, all_uppers = _common(below, upper=False), _common(above, upper=True)
     lowers, uppers = _plainest(all_lowers), _plainest(all_uppers)
-    exact = (lowers, uppers) == (all_lowers, all_uppers)
+    is_complete = all(len(found) < MOST_BOUNDS for found in (*from_below, *from_above))
+    exact = is_complete and (lowers, uppers) == (all_lowers, all_uppers)
     if bounder.within_period:
         lowers = _tightest(bounder, lowers, upper=False)
         uppers = _tightest(bounder, uppers, upper=True)

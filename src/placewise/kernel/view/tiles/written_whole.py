@@ -121,6 +121,8 @@ def _may_leave_before(access: Node) -> bool:
                 if is_condition and leaves(statement.children[1]):
                     continue
                 jumps = own_jumps(statement) if statement.kind not in _REPEATING else []
+                if statement.kind == "SWITCH_STMT":
+                    jumps = [j for j in own_jumps(statement) if j.kind == "CONTINUE_STMT"]
                 if jumps or returns_inside(statement):
                     return True
         inner = outer

@@ -30,6 +30,8 @@ from placewise.kernel.view.tree.places import balanced, statement_end
 from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, unique_name, write_out
 from placewise.kernel.view.written_out.pointer_roots import changes
 
+_INT_BYTES = 4
+"""A counter of a smaller type may never reach a bound that the block shares."""
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 """Comparisons that may bound such a loop."""
 _MOST_STEPS = 1 << 20
@@ -107,7 +109,7 @@ def _is_simple(node: Node, count: Count) -> bool:
     start, condition = count.parts.start, count.parts.condition
     assert start is not None
     assert condition is not None
-    if start.kind != "DECL_STMT" or leaves_loop(node):
+    if start.kind != "DECL_STMT" or start.children[0].size < _INT_BYTES or leaves_loop(node):
         return False
     if not all(leaf.operator in _ORDERS for leaf in _conjuncts(condition)):
         return False
