@@ -101,9 +101,9 @@ def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -
     That is so where the larger is not negative and the smaller does not overflow. A negative
     smaller number does no harm: it wraps to a huge one, for which the comparison fails.
     """
+    if not bounder.stays_natural(larger):
+        return False
     try:
-        if (bounder.lowest(larger) < 0).any():
-            return False
         return bits > 32 or bool((bounder.highest(smaller) < 1 << bits).all())
     except Unbounded:
         return False
