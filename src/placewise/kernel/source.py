@@ -183,8 +183,8 @@ class Tile:
     """Whole-number arguments, and dimensions of the grid, that the tile rests on; it also rests on
     the shape of the launch's blocks."""
     written_whole: bool = False
-    """One access writes each element that the extents leave, by exactly one thread. In a tile for
-    the whole kernel nothing reads one, either: nothing needs to be filled in before."""
+    """Exactly one thread writes each element that the extents leave. In a tile for the whole kernel
+    nothing reads one, either: nothing needs to be filled in before."""
     merge: str = ""
     """Where blocks update shared elements by one atomic function of whole numbers alone: that
     function. Each block's tile is then a copy of its own, merged into the array at the end."""

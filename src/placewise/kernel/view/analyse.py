@@ -68,9 +68,14 @@ def analyse_source(case: Case) -> SourceView:
     return view if found is None else _joined(view, found)
 
 
-def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
+def _bound(case: Case, kernel: ParsedKernel) -> tuple[tuple[Parameter, ...], Inputs]:
+    """The kernel's parameters, and the case's arguments under their names."""
     parameters = tuple(parameter_of(p) for p in kernel.parameters)
-    inputs = bind_parameters(case, parameters, kernel.constants).inputs
+    return parameters, bind_parameters(case, parameters, kernel.constants).inputs
+
+
+def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
+    parameters, inputs = _bound(case, kernel)
     values = Values(kernel, make_bounder(case.launch, inputs))
     pointers = [
         _followed(kernel, node, parameter, inputs)
@@ -107,8 +112,7 @@ def _followed(
 def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
     """The source with what hides arrays written out; None where there is nothing of it."""
     wide = any(a.data.size >= _WIDE for a in case.inputs.arrays)
-    parameters = tuple(parameter_of(p) for p in kernel.parameters)
-    inputs = bind_parameters(case, parameters, kernel.constants).inputs
+    _, inputs = _bound(case, kernel)
     found = written_out(case, kernel, make_bounder(case.launch, inputs), wide=wide)
     if found is None:
         return None

@@ -15,6 +15,8 @@ from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.written_out.pieces import unique_name
 from placewise.kernel.view.written_out.pointer_roots import changes
 
+_COMPARED = frozenset({"<", "<=", ">", ">=", "!="})
+"""Comparisons that may bound such a loop."""
 _MOST_LOOPS = 32
 """Most loops of a kernel that are looked at."""
 
@@ -60,8 +62,10 @@ def _counted(node: Node, values: Values, taken: set[str]) -> CountedLoop | None:
         return None
     assert count.parts.condition is not None
     limits = stepping.limits
-    leaves = _conjuncts(count.parts.condition)
-    if not limits or len(limits) != leaves or not all(p.uniform for p in limits):
+    leaves = conjuncts(count.parts.condition)
+    if not all(leaf.operator in _COMPARED for leaf in leaves):
+        return None
+    if not limits or len(limits) != len(leaves) or not all(p.uniform for p in limits):
         return None
     bounder = values.bounder
     try:
@@ -97,11 +101,9 @@ def _only_counts(count: Count, step: Node) -> bool:
     return not any(reads_memory(c) for c in node.children[1:])
 
 
-def _conjuncts(condition: Node) -> int:
-    """Comparisons that all must hold; 0 for a condition of another form."""
+def conjuncts(condition: Node) -> list[Node]:
+    """The operands of the ``&&`` in a condition, all of which must hold; else the condition."""
     node = condition.bare()
     if node.kind == "BINARY_OPERATOR" and node.operator == "&&":
-        left, right = (_conjuncts(c) for c in node.children)
-        return left + right if left and right else 0
-    is_comparison = node.kind == "BINARY_OPERATOR" and node.operator in ("<", "<=", ">", ">=", "!=")
-    return 1 if is_comparison else 0
+        return [leaf for child in node.children for leaf in conjuncts(child)]
+    return [node]

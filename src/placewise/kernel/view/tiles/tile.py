@@ -334,7 +334,6 @@ def _pitched(
 
 def _bounds_of_index(indices: Sequence[Index]) -> tuple[tuple[Poly, ...], tuple[Poly, ...]]:
     """(lower bounds, upper bounds) that conditions set to the index of every access."""
-
     lowers = [{p for f in i.facts.inequalities if (p := i.poly - f).uniform} for i in indices]
     uppers = [{p for f in i.facts.inequalities if (p := i.poly + f).uniform} for i in indices]
 

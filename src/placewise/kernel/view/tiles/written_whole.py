@@ -108,6 +108,15 @@ def _is_stored_whole(access: Node) -> bool:
     return above.kind == "COMPOUND_ASSIGNMENT_OPERATOR" or above.operator in ("=", *STEPS)
 
 
+def _jumps_on(statement: Node) -> bool:
+    """Whether a statement contains a jump that ends more than itself: a ``break`` ends no more than
+    a loop or a ``switch``, a ``continue`` no more than a loop's iteration."""
+    if statement.kind in LOOPS or statement.kind == "LAMBDA_EXPR":
+        return False
+    jumps = {jump.kind for jump in own_jumps(statement)}
+    return bool(jumps - {"BREAK_STMT"} if statement.kind == "SWITCH_STMT" else jumps)
+
+
 def _may_leave_before(access: Node) -> bool:
     """Whether a thread may leave the kernel, or a loop's iteration, before an access by a jump that
     is not among the access's conditions."""
@@ -120,10 +129,7 @@ def _may_leave_before(access: Node) -> bool:
                 is_condition = statement.kind == "IF_STMT" and len(statement.children) == 2
                 if is_condition and leaves(statement.children[1]):
                     continue
-                jumps = own_jumps(statement) if statement.kind not in _REPEATING else []
-                if statement.kind == "SWITCH_STMT":
-                    jumps = [j for j in own_jumps(statement) if j.kind == "CONTINUE_STMT"]
-                if jumps or returns_inside(statement):
+                if _jumps_on(statement) or returns_inside(statement):
                     return True
         inner = outer
     return False

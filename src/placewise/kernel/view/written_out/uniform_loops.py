@@ -10,7 +10,7 @@ together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from placewise.kernel.view.indices.loops import Count, count_of
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.tiles.chunks import changed_argument
-from placewise.kernel.view.tiles.counted_loops import is_plain
+from placewise.kernel.view.tiles.counted_loops import conjuncts, is_plain
 from placewise.kernel.view.tiles.loop_guards import leaves_loop, reads_memory
 from placewise.kernel.view.tiles.tile_axes import of_arguments
 from placewise.kernel.view.tree.around import initial_values
@@ -111,7 +111,7 @@ def _is_simple(node: Node, count: Count) -> bool:
     assert condition is not None
     if start.kind != "DECL_STMT" or start.children[0].size < _INT_BYTES or leaves_loop(node):
         return False
-    if not all(leaf.operator in _ORDERS for leaf in _conjuncts(condition)):
+    if not all(leaf.operator in _ORDERS for leaf in conjuncts(condition)):
         return False
     if reads_memory(condition) or reads_memory(start):
         return False
@@ -123,16 +123,6 @@ def _is_simple(node: Node, count: Count) -> bool:
         if changes(inner) and inner.children[0].bare().target in used:
             return False
     return not any(a.kind == "LAMBDA_EXPR" for a in node.above())
-
-
-def _conjuncts(condition: Node) -> Iterator[Node]:
-    """The operands of the ``&&`` in a condition, all of which must hold; else the condition."""
-    node = condition.bare()
-    if node.kind == "BINARY_OPERATOR" and node.operator == "&&":
-        for child in node.children:
-            yield from _conjuncts(child)
-    else:
-        yield node
 
 
 def _initial_text(text: bytes, variable: Node) -> str | None:
