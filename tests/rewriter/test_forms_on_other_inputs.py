@@ -38,14 +38,17 @@ def form_of(one, placement):
 
 
 def outcome(body: str, array: str, chunk: int | None = None, space: str = "shared", **other) -> str:
-    """What a form written for one input does on another one: "same", "other" or "unclean"; "trap"
-    where it refuses that input, "refused" where there is no such form."""
-    first = case(body, 1)
+    """What a form written for one input of ``body`` does on another one."""
+    return outcome_on(case(body, 2, **other), case(body, 1), Placement.of({array: space}, chunk))
+
+
+def outcome_on(second, first, placement) -> str:
+    """What a form written for the ``first`` case does on the ``second``: "same", "other" or
+    "unclean"; "trap" where it refuses that input, "refused" where there is no such form."""
     try:
-        written = form_of(first, Placement.of({array: space}, chunk)).source
+        written = form_of(first, placement).source
     except UnsupportedError:
         return "refused"
-    second = case(body, 2, **other)
     expected = execute(compile_case(second), second.launch, second.inputs)
     form = replace(second, source=written)
     checker = Checker()
@@ -232,6 +235,51 @@ INDICES = {
 def test_rows_and_columns_are_those_of_the_index_when_it_was_made(what):
     body = f"{INDICES[what]} if (i < n) out[i] = s;"
     assert outcome(body, "w", space="texture2d") == "refused"
+
+
+NEIGHBOURS = {
+    "ends told apart": (
+        "if (i >= n) return; s = i == 0 ? 0 : at[i - 1]; s += i != n - 1 ? at[i + 1] : 0;"
+        " out[i] = s + at[i];"
+    ),
+    "ends told apart in one condition": (
+        "if (i >= n) return; if (i != 0 && i + 1 != n) s = at[i - 1] + at[i + 1];"
+        " out[i] = s + at[i];"
+    ),
+    "an unsigned number": (
+        "unsigned j = i; if (j >= n) return; if (j != 0u) s = at[j - 1]; out[i] = s + at[j];"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NEIGHBOURS)
+@pytest.mark.parametrize("n", [66, 96])
+def test_conditions_that_leave_out_one_end_hold_for_arrays_of_any_length(what, n):
+    assert outcome(NEIGHBOURS[what], "at", n=n) == "same"
+
+
+def case_of_rows(columns: int, pitch: int):
+    """Rows whose neighbours in a row are added, with no element behind the last row's pitch."""
+    source = """
+    __global__ void k(const float *x, float *out, int n, int p) {
+        int row = blockIdx.x * blockDim.x + threadIdx.x;
+        float s = 0;
+        for (int c = 0; c < n; c++) {
+            s += x[row * p + c];
+            if (c + 1 != n) s += x[row * p + c + 1] / 2;
+            if (c != 0) s -= x[row * p + c - 1];
+        }
+        out[row] = s; }"""
+    x = np.random.default_rng(columns).integers(-9, 9, 64 * pitch).astype("f4")
+    arguments = [x, np.zeros(64, "f4"), np.int32(columns), np.int32(pitch)]
+    return make_case("k", source, arguments, block=32, grid=2, arch="sm_80")
+
+
+def test_a_chunk_at_the_end_of_a_row_stays_in_the_row():
+    first = named_case(case_of_rows(64, 72))
+    for columns in (64, 61):
+        second = named_case(case_of_rows(columns, columns))
+        assert outcome_on(second, first, Placement.of({"x": "shared"}, 8)) == "same"
 
 
 def test_atomics_that_steer_a_loop_are_not_merged():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from placewise.kernel.view.elements import is_unsigned, unqualified
-from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded
+from placewise.kernel.view.indices.interval import NO_FACTS, Bounder, Facts, Unbounded
 from placewise.kernel.view.indices.symbolic import Poly, compound
 from placewise.kernel.view.tree.around import wrapped
 from placewise.kernel.view.tree.node import Node
@@ -21,23 +21,24 @@ _LEAVES = frozenset({"RETURN_STMT", "CONTINUE_STMT", "BREAK_STMT"})
 
 def facts_of(
     condition: Node, holds: bool, value: Callable[[Node], Poly], unequal: str | None = None,
-    bounder: Bounder | None = None,
+    bounder: Bounder | None = None, known: Facts = NO_FACTS,
 ) -> list[Poly]:  # fmt: skip
     """Polynomials that are at least 0 where ``condition`` holds (or does not).
 
     ``unequal`` is what ``!=`` stands for, as in a loop that counts up to a limit. With a
-    ``bounder``, unsigned comparisons whose operands may have wrapped say nothing.
+    ``bounder``, unsigned comparisons whose operands may have wrapped say nothing, and ``!=`` stands
+    for ``<`` or ``>`` where one of them cannot be, by what is ``known`` there.
     """
     node = condition.bare()
     if node.kind == "UNARY_OPERATOR" and node.operator == "!":
-        return facts_of(node.children[0], not holds, value, unequal, bounder)
+        return facts_of(node.children[0], not holds, value, unequal, bounder, known)
     if node.kind != "BINARY_OPERATOR" or len(node.children) != 2:
         return []
     left, right = node.children
     if node.operator == ("&&" if holds else "||"):
         return [
-            *facts_of(left, holds, value, unequal, bounder),
-            *facts_of(right, holds, value, unequal, bounder),
+            *facts_of(left, holds, value, unequal, bounder, known),
+            *facts_of(right, holds, value, unequal, bounder, known),
         ]
     if node.operator not in _NEGATED:
         return []
@@ -52,6 +53,9 @@ def facts_of(
         if not all(_holds_unwrapped(bounder, *s, bits) for s in compared.get(operator, sides)):
             return []
     difference = smaller - larger
+    if operator == "!=" and bounder is not None:
+        one_side = (d for d in (difference, -difference) if bounder.stays_natural(d, known))
+        return [d - _ONE for d in one_side][:1]
     facts = {
         "<": [-difference - _ONE],
         "<=": [-difference],
@@ -137,11 +141,20 @@ def bound_of(fact: Poly, key: str) -> tuple[bool, Poly] | None:
 def facts_at(node: Node, values: Values) -> Facts:
     """Bounds of atoms from the conditions that hold where ``node`` is evaluated. None in a kernel
     with ``goto``, by which control may come there past any condition."""
+    conditions = [] if values.jumps else conditions_at(node)
+    facts = _facts_of_all(conditions, values, NO_FACTS)
+    unequal = [c for c in conditions if any(n.operator in ("==", "!=") for n in c[0].walk())]
+    return _facts_of_all(conditions, values, facts) if unequal else facts
+
+
+def _facts_of_all(conditions: Sequence[tuple[Node, bool]], values: Values, known: Facts) -> Facts:
+    """Bounds of atoms from ``conditions``, which all hold (or do not, where False); ``known`` holds
+    as well."""
     lower: dict[str, tuple[Poly, ...]] = {}
     upper: dict[str, tuple[Poly, ...]] = {}
     inequalities: list[Poly] = []
-    for condition, holds in () if values.jumps else conditions_at(node):
-        for fact in facts_of(condition, holds, values.value, bounder=values.bounder):
+    for condition, holds in conditions:
+        for fact in facts_of(condition, holds, values.value, bounder=values.bounder, known=known):
             inequalities.append(fact)
             for atom in fact.atoms:
                 bound = bound_of(fact, atom.key) if not atom.uniform else None

@@ -8,7 +8,7 @@ decides, it is read off the launch: bounds hold for the case's blocks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,16 +93,18 @@ class Bounder:
         """The tightest upper bound in every block; raises Unbounded."""
         return self._extreme(self.bounds(poly, True, facts), np.minimum)
 
-    def stays_natural(self, poly: Poly) -> bool:
+    def stays_natural(self, poly: Poly, facts: Facts = NO_FACTS) -> bool:
         """Whether a number, and each operand in it, is below zero in no launch whose sizes are
         positive. Unlike :meth:`lowest`, it does not rest on how large they are in this one."""
         operands = [p for a in poly.atoms for p in a.operands]
-        if not all(map(self.stays_natural, operands)):
+        if not all(self.stays_natural(p, facts) for p in operands):
             return False
+        always = replace(self, assumed=set(), within_period=False)
         try:
-            return any(self._lowest_of(bound) >= 0 for bound in self.bounds(poly, False))
+            bounds = always.bounds(poly, False, facts)
         except Unbounded:
             return False
+        return not always.assumed and any(self._lowest_of(bound) >= 0 for bound in bounds)
 
     def _lowest_of(self, poly: Poly) -> int:
         """A number that a uniform polynomial is not below; -1 where none is seen."""

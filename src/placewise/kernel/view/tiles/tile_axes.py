@@ -71,7 +71,10 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     from_above = [bounder.bounds(poly, True, facts) for poly, facts in parts]
     below = [[b for b in found if not _implied(bounder, begin - b)] for found in from_below]
     above = [[b for b in found if not _implied(bounder, b - last)] for found in from_above]
-    all_lowers, all_uppers = _common(below, upper=False), _common(above, upper=True)
+    all_lowers, all_uppers = (
+        _common(bounder, below, upper=False),
+        _common(bounder, above, upper=True),
+    )
     lowers, uppers = _plainest(all_lowers), _plainest(all_uppers)
     is_complete = all(len(found) < MOST_BOUNDS for found in (*from_below, *from_above))
     exact = is_complete and (lowers, uppers) == (all_lowers, all_uppers)
@@ -123,12 +126,16 @@ def _is_argument(atom: Atom) -> bool:
     return not key.startswith(("blockIdx.", "blockDim.", "gridDim.", FIRST_OF, AROUND))
 
 
-def _common(candidates: Sequence[Sequence[Poly]], *, upper: bool) -> tuple[Poly, ...]:
+def _common(
+    bounder: Bounder, candidates: Sequence[Sequence[Poly]], *, upper: bool
+) -> tuple[Poly, ...]:
     """Of the bounds of each access, from conditions and loops of the source, those that hold for
     every access."""
 
     def holds(bound: Poly, others: Sequence[Poly]) -> bool:
-        return any(_at_least(bound, o) if upper else _at_least(o, bound) for o in others)
+        return any(
+            _reaches(bounder, bound, o) if upper else _reaches(bounder, o, bound) for o in others
+        )
 
     every = dict.fromkeys(b for found in candidates for b in found)
     kept = [b for b in every if all(holds(b, others) for others in candidates)]
@@ -157,6 +164,11 @@ def _unreached(
             return set()
         keys |= {key for b in tighter for key in keys_of(b)}
     return keys
+
+
+def _reaches(bounder: Bounder, a: Poly, b: Poly) -> bool:
+    """Whether ``a >= b`` in every launch whose sizes are positive."""
+    return _at_least(a, b) or bounder.stays_natural(a - b)
 
 
 def _at_least(a: Poly, b: Poly) -> bool:
