@@ -23,6 +23,7 @@ def rows(draw: Draw) -> Statement:
     bodies = [
         [store], [store], [draw.update(k), store], [f"if ({k} > 1) {store}"],
         [f"if ({k} >= 2 && {k} + 1 < m) {store}"], [f"if ({k} < 2) continue;", store],
+        [f"if ({k} != 0) {store}"], [f"if ({k} + 1 != m && {k} != 0) {store}"],
         [f"if ({draw.value(k)} > 2) {store}"], [f"if (i & 1) {store}"],
         [store, f"{name}[i * p + {k}] = 1;"], [store, f"s += {name}[i * p];"],
         [f"if ({k} > 2) {{ if ({draw.value()} > 5) continue; }}", store],
@@ -77,6 +78,17 @@ def read_rows(draw: Draw) -> Statement:
         [*braced(each, [f"{here} *= 2;"]), f"s += {name}[i * p + 1];", f"{name}[i * p] = s;"],
         [*braced(each, [f"{here} *= 2;", f"if ({k} > 3) {here} += 1;"])],
         [*braced(each, [f"if ({k} > 3) {here} = {value};", f"s += {here};"])],
+        [
+            *braced(
+                each,
+                [
+                    f"s += {here};",
+                    f"if ({k} + 1 != m) s += {after};",
+                    f"if ({k} != 0) s -= {before};",
+                ],
+            )
+        ],
+        [*braced(each, [f"if ({k} != 0) {here} += {before};"])],
         [*braced(each, [f"if ({k} > 1) {here} = {value}; else {here} = 7;"])],
         [*braced(each, [f"if ({k} + 3 < m) {here} = {value};", f"if ({k} & 1) {here} = 2;"])],
         [*braced(each, [f"if ({k} > 0) {here} = 1;", f"if ({k} == 0) {here} += {value};"])],

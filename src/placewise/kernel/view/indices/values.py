@@ -18,7 +18,7 @@ from placewise.kernel.view.elements import is_integer, is_unsigned, unqualified
 from placewise.kernel.view.indices.conditions import facts_of
 from placewise.kernel.view.indices.escapes import escaped
 from placewise.kernel.view.indices.flow import Flow, changes
-from placewise.kernel.view.indices.interval import Bounder, Unbounded
+from placewise.kernel.view.indices.interval import Bounder
 from placewise.kernel.view.indices.loops import loop_of, loop_variable
 from placewise.kernel.view.indices.symbolic import Poly, compound, ranged, uniform, unknown
 from placewise.kernel.view.pointer_uses import element_type
@@ -172,12 +172,8 @@ class Values:
     def _may_wrap(self, node: Node, *operands: Poly) -> bool:
         """Whether unsigned operands may be below zero as whole numbers: order and quotients of
         what they wrap to are different."""
-        if not is_unsigned(unqualified(node.type)):
-            return False
-        try:
-            return any((self.bounder.lowest(p) < 0).any() for p in operands)
-        except Unbounded:
-            return True
+        is_unsigned_here = is_unsigned(unqualified(node.type))
+        return is_unsigned_here and not all(map(self.bounder.stays_natural, operands))
 
     def combine(self, node: Node, operator: str, left: Poly, right: Poly) -> Poly:
         """Value of two values under a binary operator; ``node`` is where it stands."""
