@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from placewise import compiled_code
-from placewise.compiled_code import compiled, text_digest, told_of_compiling, written_to
+from placewise.compiled_code import (
+    _own_digest_and_imports,
+    compiled,
+    text_digest,
+    told_of_compiling,
+    written_to,
+)
 from placewise.disk_cache import DiskCache
 
 PROGRAM = """
@@ -147,6 +153,7 @@ def test_the_digest_follows_imports(tmp_path, monkeypatch):
 
     def digest():
         text_digest.cache_clear()
+        _own_digest_and_imports.cache_clear()
         return text_digest("placewise.top")
 
     before = digest()
@@ -155,3 +162,4 @@ def test_the_digest_follows_imports(tmp_path, monkeypatch):
     (package / "deep" / "leaf.py").write_text("X = 2\n")
     assert digest() != before
     text_digest.cache_clear()
+    _own_digest_and_imports.cache_clear()

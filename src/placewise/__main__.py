@@ -1,5 +1,5 @@
 """``python -m placewise``, for an interpreter whose scripts are not on the path."""
 
-from placewise.cli.entry import main
+from placewise.cli.entry import script
 
-main()
+script()

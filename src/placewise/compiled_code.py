@@ -147,16 +147,23 @@ def text_digest(module: str) -> bytes:
     todo = [module]
     while todo:
         name = todo.pop()
-        path = _path_of(name)
-        if name in found or path is None:
-            continue
-        found[name] = path.read_bytes()
-        for package, names in _IMPORT.findall(found[name].decode()):
-            todo += [package, *(f"{package}.{n}" for n in _NAME.findall(names))]
-    digest = hashlib.sha256()
-    for name in sorted(found):
-        digest.update(found[name])
-    return digest.digest()
+        if name not in found:
+            found[name], imported = _own_digest_and_imports(name)
+            todo += imported
+    return hashlib.sha256(b"".join(found[name] for name in sorted(found))).digest()
+
+
+@functools.cache
+def _own_digest_and_imports(module: str) -> tuple[bytes, tuple[str, ...]]:
+    """(SHA-256 of the text of ``module``, names that it imports); empty for what is no module."""
+    path = _path_of(module)
+    if path is None:
+        return b"", ()
+    text = path.read_bytes()
+    imported: list[str] = []
+    for package, names in _IMPORT.findall(text.decode()):
+        imported += [package, *(f"{package}.{n}" for n in _NAME.findall(names))]
+    return hashlib.sha256(text).digest(), tuple(imported)
 
 
 def _path_of(module: str) -> Path | None:

@@ -116,3 +116,17 @@ def test_ctrl_c_is_answered_whatever_runs(what):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors == "interrupted\n"
+
+
+@pytest.mark.parametrize(("argument", "status"), [("--version", 0), ("--no-such", 2)])
+def test_the_command_ends_with_its_status_after_all_output_and_cleaning_up(argument, status):
+    begin = (
+        "import atexit, sys; from placewise.cli.entry import script\n"
+        "atexit.register(lambda: sys.stdout.write('cleaned up'))\n"
+        f"sys.argv[1:] = ['{argument}']; script()"
+    )
+    done = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True)
+    assert done.returncode == status
+    assert done.stdout.endswith("cleaned up")
+    assert ("placewise 0" in done.stdout) == (status == 0)
+    assert ("No such option" in done.stderr) == (status == 2)
