@@ -74,11 +74,6 @@ from placewise.space import Placement
 FINALISTS = 4
 """Best-ranked placements that are rewritten and, where machine code is read, timed."""
 
-SLOW_S = 0.5
-"""Forms are tried by several processes where it took as long to compile, run and trace the kernel.
-For smaller launches, to begin these processes takes as long as they save, and more processor
-time."""
-
 LEAST_GAIN_OF_WINDOW = 0.01
 """An access window of L2 is tried if it could save this share of the time at best."""
 
@@ -118,8 +113,8 @@ def advise(
     ``caches`` says what L2 holds at the start: ``"cold"``, none of the launch's data, or
     ``"warm"``, what the same launch left. ``nvrtc`` replaces the case's own compiler. A warp that
     executes more than ``instruction_limit`` instructions is taken to be endless. ``workers``
-    processes try forms at the same time, but one alone those of small launches; more than one are
-    forked from this one, in which no other thread may be at work. ``progress`` is called as
+    processes try forms at the same time, where these take long; more than one are forked from this
+    one, in which no other thread may be at work. ``progress`` is called as
     ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
     """
     start = time.perf_counter()
@@ -132,8 +127,7 @@ def advise(
     prepared = prepare(
         case, machine, progress, profiling=profiling, instruction_limit=instruction_limit
     )
-    if time.perf_counter() - start >= SLOW_S:
-        prepared = replace(prepared, workers=workers)
+    prepared = replace(prepared, workers=workers, seconds=time.perf_counter() - start)
     if not prepared.ran:
         # Nothing to compare with: placements are ranked by the memory traffic of the given profile.
         finalists = 0

@@ -73,6 +73,8 @@ class Prepared:
     be proven."""
     workers: int = 1
     """Processes that write, run and time forms at the same time."""
+    seconds: float = 0.0
+    """How long it took to read, compile and run the present form."""
 
 
 # One step after another, each of which may end with a reason of its own.
