@@ -141,7 +141,7 @@ def advise(
         typer.Option(
             min=1,
             help="Number of processes that try forms at the same time. Default: one for each "
-            f"processor, at most {MOST_WORKERS}. One tries all where that takes under half a second.",
+            f"processor, at most {MOST_WORKERS}. One tries all that take under half a second.",
         ),
     ] = None,
     as_json: AsJson = False,
