@@ -26,7 +26,7 @@ SELDOM = 0.01
 """Arrays with a smaller share of the warp accesses are not tried in constant memory, or with the
 read-only load, for the sake of the instructions that this saves."""
 MOST_READ = 3
-"""So many of the most read arrays are tried alone with the read-only load."""
+"""Number of arrays, the most read ones, that are tried alone with the read-only load."""
 MISSES_NOTICED = 0.05
 """An option is not recommended if a larger share of an array's accesses misses the nearest constant
 cache: predicted times have the latency of such misses, but not how few can be under way. A search

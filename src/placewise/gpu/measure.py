@@ -129,7 +129,8 @@ class _Expected:
     outputs: dict[str, NDArray[np.generic]]
     """Arrays that the kernel writes, as they are afterwards."""
     updated: frozenset[str]
-    """Those that it reads, too: without being restored they would differ from launch to launch."""
+    """Written arrays that the kernel reads as well: unless restored, they differ from launch to
+    launch."""
 
 
 def _reference(

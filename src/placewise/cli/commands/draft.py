@@ -20,6 +20,7 @@ _BESIDE = 20
 """Most other files that are looked at for kernels."""
 
 
+# Long for its options, one parameter with its help for each.
 def draft(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="CUDA C++ file with the kernel, such as my.cu.")

@@ -68,6 +68,7 @@ def branch(
             at[warp, lane] = to if mask[warp, lane] else at[warp, lane]
 
 
+# Compiled loops take arrays, not a dataclass of them: one parameter for each.
 @njit
 def _load(
     memory: NDArray[Any],

@@ -94,6 +94,7 @@ def _declared(kernel: ParsedKernel) -> list[Node]:
     ]
 
 
+# One branch for each reason why an array cannot move.
 def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
     """The array with what to edit; raises RefusedError where it cannot move."""
     if kernel.errors:

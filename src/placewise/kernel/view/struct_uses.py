@@ -97,6 +97,7 @@ class _Follower:
             obstacle=obstacle,
         )
 
+    # One branch for each reason why the uses cannot be followed.
     def follow(self, names: tuple[str, ...]) -> None:
         kernel = self.kernel
         if kernel.unread_line is not None:

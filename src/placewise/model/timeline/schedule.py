@@ -91,7 +91,7 @@ class Row(NamedTuple):
     """Cycles that its misses take longer on the average because L2 holds some of the data in
     another partition than the SM's."""
     l1_passes: float = 0.0
-    """Of a texture fetch: cycles in which the load/store unit waits for L1, which both share."""
+    """Cycles in which the load/store unit waits for L1, which a texture fetch keeps busy."""
     copies: int = 0
     """What it does with asynchronous copies: :data:`COPY`, :data:`COMMIT_COPIES`, at least
     :data:`AWAIT_COPIES`; 0: nothing."""

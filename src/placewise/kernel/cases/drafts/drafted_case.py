@@ -78,7 +78,7 @@ class DraftedArgument:
     unknown: str
     """The type as in the source where its numbers are not known, such as a struct; else empty."""
     members: tuple[DraftedMember, ...] = ()
-    """Of a struct of plain numbers, or an array of such structs, its members."""
+    """The members of a struct of plain numbers, or of each struct of an array."""
     times: int = 1
     """An array has this many times the usual number of elements."""
     shape: str = ""
@@ -354,6 +354,7 @@ def draft_text(drafted: DraftedKernel, source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+# One branch for each way in which a case file describes an argument.
 def _argument_lines(argument: DraftedArgument, elements: str, seed: int) -> list[str]:
     """Lines of the case file for one argument; ``elements`` is its usual length as a formula."""
     if argument.shape:

@@ -263,6 +263,7 @@ def _products(grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
     )
 
 
+# One branch for each kind of parameter and each place that may tell its argument.
 def template_arguments(
     numbers: HostNumbers, kernel: re.Match[str], launch: SourceLaunch, block: tuple[int, ...]
 ) -> tuple[dict[str, str], list[str]]:

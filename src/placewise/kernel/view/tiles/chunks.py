@@ -59,6 +59,7 @@ def changed_argument(values: Values) -> bool:
     ) or any(v.name in names for v in values.locals.values())
 
 
+# One branch for each reason why arrays share no plan.
 def _plan(
     group: Sequence[tuple[TiledArray, FoundTiles]],
     loops: Mapping[Node, CountedLoop],

@@ -259,6 +259,7 @@ def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: in
     )
 
 
+# Long for the fields of the tile, one on each line.
 def _pitched(
     values: Values,
     indices: Sequence[Index],

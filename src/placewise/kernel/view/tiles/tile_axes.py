@@ -129,8 +129,8 @@ def _is_argument(atom: Atom) -> bool:
 def _common(
     bounder: Bounder, candidates: Sequence[Sequence[Poly]], *, upper: bool
 ) -> tuple[Poly, ...]:
-    """Of the bounds of each access, from conditions and loops of the source, those that hold for
-    every access."""
+    """The bounds that hold for every access, of those that conditions and loops of the source set
+    to each."""
 
     def holds(bound: Poly, others: Sequence[Poly]) -> bool:
         return any(
