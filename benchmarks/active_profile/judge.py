@@ -14,8 +14,8 @@ from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
 from placewise.memory import Profile, Profiler, occupancy
-from placewise.memory.reuse.active import ActiveProfiler
 from placewise.memory.reuse.distance_shares import profile_counts, shares_apart
+from placewise.memory.reuse.sampling.active import ActiveProfiler
 from placewise.model import path_model
 
 EVERYTHING = 1 << 40

@@ -33,7 +33,7 @@ from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord, me
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.rewriter import rewrite
-from placewise.rewriter.undone import undo
+from placewise.rewriter.own.undone import undo
 from placewise.space import Placement
 
 OPTIONS = Options(time_limit_s=12.0)

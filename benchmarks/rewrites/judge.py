@@ -25,8 +25,8 @@ from placewise.kernel.launch import Argument, TextureArgument
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine, load_machine
 from placewise.rewriter import Rewritten, rewrite
-from placewise.rewriter.padding import pad, paddable
-from placewise.rewriter.undone import undo
+from placewise.rewriter.own.padding import pad, paddable
+from placewise.rewriter.own.undone import undo
 from placewise.space import Placement
 
 MACHINES = ("A100", "A100", "H100", "RTX3060", "T4")

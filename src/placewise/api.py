@@ -16,7 +16,7 @@ from pathlib import Path
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
 from placewise.advisor.forms.agnostic import write_placement as write_proven
-from placewise.advisor.forms.own_arrays import PADDED, own_spaces, write_own
+from placewise.advisor.forms.own.own_arrays import PADDED, own_spaces, write_own
 from placewise.advisor.forms.verify import verify as compare_with
 from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.calibrate import Calibration, calibrate

@@ -15,7 +15,7 @@ from placewise.kernel.view import analyse_source
 from placewise.kernel.view.staging.own_rows import own_rows
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.rewriter.padded_rows import pad_rows
+from placewise.rewriter.own.padded_rows import pad_rows
 
 N = 128
 SOURCE = """

@@ -14,7 +14,7 @@ from placewise.kernel.view import analyse_source
 from placewise.kernel.view.local_arrays import local_array, local_array_names
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.rewriter.shared_locals import share_local
+from placewise.rewriter.own.shared_locals import share_local
 
 SOURCE = """
 #define BINS 16

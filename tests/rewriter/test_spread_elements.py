@@ -15,8 +15,8 @@ from placewise.kernel.view.staging.own_elements import OwnElements, own_elements
 from placewise.kernel.view.staging.own_rows import OwnRows
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.rewriter.padding import pad, paddable
-from placewise.rewriter.spread_elements import spread_elements
+from placewise.rewriter.own.padding import pad, paddable
+from placewise.rewriter.own.spread_elements import spread_elements
 
 SCAN = """
 __global__ void scan(const int *in, int *out, int n) {

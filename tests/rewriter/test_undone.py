@@ -12,7 +12,7 @@ from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.view import analyse_source
-from placewise.rewriter.undone import undo
+from placewise.rewriter.own.undone import undo
 
 SOURCE = """#define FIXED __constant__
 struct Pair { float x, y; };

@@ -46,11 +46,11 @@ from placewise.advisor.finalists import (
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.forms.at_once import meanwhile
 from placewise.advisor.forms.chunked_tiles import fastest_chunked, first_chunked
-from placewise.advisor.forms.local_forms import with_shared_locals
-from placewise.advisor.forms.padded_forms import padded_forms
+from placewise.advisor.forms.own.local_forms import with_shared_locals
+from placewise.advisor.forms.own.padded_forms import padded_forms
+from placewise.advisor.forms.own.undone_forms import with_undone
 from placewise.advisor.forms.prove import prove
 from placewise.advisor.forms.timing import Timed, corrections_of, ratio_of_times, time_form
-from placewise.advisor.forms.undone_forms import with_undone
 from placewise.advisor.forms.write_form import writable
 from placewise.advisor.prepare import Prepared, Profiling, prepare
 from placewise.cases import load_case

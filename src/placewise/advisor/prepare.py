@@ -25,9 +25,9 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.target import for_machine
 from placewise.machine import Machine
 from placewise.memory import Occupancy, Profile, Profiler, occupancy
-from placewise.memory.reuse.active import ActiveProfiler, Looked
 from placewise.memory.reuse.given_trace import GivenProfiler
 from placewise.memory.reuse.index_patterns import take_index_patterns
+from placewise.memory.reuse.sampling.active import ActiveProfiler, Looked
 from placewise.model.evidence.calibration import NONE, Corrections
 from placewise.progress import Progress, silent
 
@@ -42,7 +42,7 @@ class Profiling(StrEnum):
     """All blocks, as far as memory allows."""
     ACTIVE = "active"
     """A few blocks, and more as long as they change the profile
-    (:mod:`placewise.memory.reuse.active`)."""
+    (:mod:`placewise.memory.reuse.sampling.active`)."""
     AFFINE = "affine"
     """No run: accesses follow from thread and loop numbers and scalar arguments
     (:mod:`placewise.memory.reuse.index_patterns`)."""

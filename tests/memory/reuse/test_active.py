@@ -10,9 +10,9 @@ from placewise.advisor.prepare import Profiling, prepare
 from placewise.cases import load_case
 from placewise.cli.options import ProfileKind
 from placewise.machine import load_machine
-from placewise.memory.reuse.active import MOST_OF_LAUNCH, is_stable, occurrences
 from placewise.memory.reuse.distance_shares import RANGES, profile_counts, shares_apart
 from placewise.memory.reuse.record import Accesses
+from placewise.memory.reuse.sampling.active import MOST_OF_LAUNCH, is_stable, occurrences
 
 A100 = load_machine("A100")
 SOURCE = """

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placewise.memory.reuse.balanced_order import REACH, balanced_order
+from placewise.memory.reuse.sampling.balanced_order import REACH, balanced_order
 
 GROUPS, BLOCKS = 60, 40
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.memory.reuse.distance_shares import shares_apart
-from placewise.memory.reuse.sampling_error import sampling_error
+from placewise.memory.reuse.sampling.sampling_error import sampling_error
 
 
 def histogram(*rows):

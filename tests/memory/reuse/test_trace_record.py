@@ -6,7 +6,7 @@ import pytest
 from placewise.errors import UnsupportedError
 from placewise.executor.trace import TraceChunk
 from placewise.memory.reuse.record import Recorder
-from placewise.memory.reuse.trace_sample import SamplePlan
+from placewise.memory.reuse.sampling.trace_sample import SamplePlan
 
 
 def _chunk(block, *, irregular=False, offset=0):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placewise.memory.reuse.trace_sample import SamplePlan
+from placewise.memory.reuse.sampling.trace_sample import SamplePlan
 
 plans = st.builds(
     SamplePlan,

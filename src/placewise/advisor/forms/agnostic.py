@@ -10,7 +10,7 @@ from placewise.advisor.advice import Verification
 from placewise.advisor.advise import advise
 from placewise.advisor.forms.agnostic_settings import covering_settings, settings_count
 from placewise.advisor.forms.carve_out import with_carve_out
-from placewise.advisor.forms.own_arrays import PADDED, write_own
+from placewise.advisor.forms.own.own_arrays import PADDED, write_own
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.forms.write_form import write_form
 from placewise.advisor.predictions.moved_counters import check_arrays, check_spaces
@@ -122,7 +122,7 @@ def write_placement(
 
     Of a kernel without CUDA C++ source the loads are written, in its PTX.
     Arrays that the source declares itself move alone: see
-    :func:`placewise.advisor.forms.own_arrays.write_own`.
+    :func:`placewise.advisor.forms.own.own_arrays.write_own`.
     ``chunk`` asks for shared tiles of so many iterations of a loop at a time; with ``buffers`` 2,
     each array has two of them, one of which is fetched while the block computes with the other.
     Raises CaseError for an unknown array or space and for a placement that is not legal on

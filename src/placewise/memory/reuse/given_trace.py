@@ -12,9 +12,9 @@ from placewise.executor.slice_interpreter.trace_chunk import chunk_of_lanes
 from placewise.executor.trace import Site
 from placewise.kernel.cases.given_accesses import GivenAccesses
 from placewise.kernel.launch import ArrayArgument, Inputs
-from placewise.memory.reuse.active import ChosenBlocks
 from placewise.memory.reuse.profile import Profiler
 from placewise.memory.reuse.record import turns
+from placewise.memory.reuse.sampling.active import ChosenBlocks
 from placewise.memory.transactions import LANE_SIZES
 
 

@@ -20,8 +20,8 @@ from placewise.memory.occupancy import Occupancy
 from placewise.memory.reuse.histogram import ReuseHistogram, cache_groups, reuse_histogram
 from placewise.memory.reuse.intensity import Intensity, instructions_per_cycle, intensity_of
 from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Recorded, Recorder
+from placewise.memory.reuse.sampling.trace_sample import WARPS_AT_FIRST, BlockSample, plan_sample
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS, ArrayStream, array_streams
-from placewise.memory.reuse.trace_sample import WARPS_AT_FIRST, BlockSample, plan_sample
 from placewise.memory.served_together import beyond_warps, together_transactions
 from placewise.memory.transactions import (
     Patterns,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
 from placewise.executor.trace import Site, TraceChunk, affine, lane_offsets, some_accesses
-from placewise.memory.reuse.trace_sample import WARPS_AT_FIRST, BlockSample, SamplePlan
+from placewise.memory.reuse.sampling.trace_sample import WARPS_AT_FIRST, BlockSample, SamplePlan
 
 ACCESS_BUDGET = 4_000_000
 """Most warp accesses that are kept (about 36 bytes each)."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from placewise.executor.trace import Site
 from placewise.memory.reuse.record import Accesses
-from placewise.memory.reuse.trace_sample import BlockSample
+from placewise.memory.reuse.sampling.trace_sample import BlockSample
 
 LOAD, STORE = 0, 1
 TAGS = 4

@@ -17,7 +17,7 @@ from placewise.executor import execute
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.memory import Profile, Profiler
-from placewise.memory.reuse.active import ActiveProfiler
+from placewise.memory.reuse.sampling.active import ActiveProfiler
 from placewise.model import path_model
 
 LAUNCHES = (1496, 500, 250, 50)

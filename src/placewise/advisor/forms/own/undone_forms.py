@@ -7,7 +7,7 @@ for an old GPU may be faster without a memory that paid there.
 from __future__ import annotations
 
 from placewise.advisor.advice import Option
-from placewise.advisor.forms.own_forms import (
+from placewise.advisor.forms.own.own_forms import (
     MOST,
     global_space,
     shared_space,
@@ -19,8 +19,8 @@ from placewise.kernel.cases.case import Language
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.progress import Progress
+from placewise.rewriter.own.undone import undo
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.undone import undo
 
 _STEP = "trying its own arrays in global memory"
 

@@ -7,9 +7,9 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.staging.own_elements import OwnElements, own_elements
 from placewise.kernel.view.staging.own_rows import OwnRows, own_rows
-from placewise.rewriter.padded_rows import pad_rows
+from placewise.rewriter.own.padded_rows import pad_rows
+from placewise.rewriter.own.spread_elements import spread_elements
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.spread_elements import spread_elements
 
 Paddable = OwnRows | OwnElements
 

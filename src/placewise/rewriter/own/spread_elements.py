@@ -19,7 +19,7 @@ from placewise.rewriter.capacity import check_static
 from placewise.rewriter.draft import Draft, require_cuda
 from placewise.rewriter.finish import finish_own
 from placewise.rewriter.host import launches_itself
-from placewise.rewriter.padded_rows import BANK_BYTES
+from placewise.rewriter.own.padded_rows import BANK_BYTES
 from placewise.rewriter.rewritten import Rewritten
 from placewise.space import Placement
 

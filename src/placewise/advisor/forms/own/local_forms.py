@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 
 from placewise.advisor.advice import Option
-from placewise.advisor.forms.own_forms import MOST, shared_space, tried_own, with_spaces
+from placewise.advisor.forms.own.own_forms import MOST, shared_space, tried_own, with_spaces
 from placewise.advisor.prepare import Prepared
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.view.local_arrays import LocalArray, local_array, local_array_names
 from placewise.progress import Progress
+from placewise.rewriter.own.shared_locals import share_local
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.shared_locals import share_local
 
 LOCAL = "local"
 """Where an array of each thread's own is, in placements and reports."""

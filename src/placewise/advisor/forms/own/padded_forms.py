@@ -7,12 +7,12 @@ import contextlib
 from functools import partial
 
 from placewise.advisor.advice import Option
-from placewise.advisor.forms.own_forms import tried_own
+from placewise.advisor.forms.own.own_forms import tried_own
 from placewise.advisor.prepare import Prepared
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import Language
 from placewise.progress import Progress
-from placewise.rewriter.padding import Paddable, pad, paddable
+from placewise.rewriter.own.padding import Paddable, pad, paddable
 
 _STEP = "padding shared memory"
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from placewise.advisor.forms.local_forms import LOCAL
-from placewise.advisor.forms.own_forms import global_space, shared_space
-from placewise.advisor.forms.undone_forms import declared_spaces
+from placewise.advisor.forms.own.local_forms import LOCAL
+from placewise.advisor.forms.own.own_forms import global_space, shared_space
+from placewise.advisor.forms.own.undone_forms import declared_spaces
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import SourceView
 from placewise.kernel.view.local_arrays import local_array, local_array_names
 from placewise.machine import Machine
 from placewise.rewriter import Rewritten
-from placewise.rewriter.padding import pad, paddable
-from placewise.rewriter.shared_locals import share_local
-from placewise.rewriter.undone import undo
+from placewise.rewriter.own.padding import pad, paddable
+from placewise.rewriter.own.shared_locals import share_local
+from placewise.rewriter.own.undone import undo
 
 PADDED = "padded"
 """What a shared array of the source itself is moved to where it stays and is padded."""

@@ -35,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.trace import Site, TraceChunk
-from placewise.memory.reuse.balanced_order import balanced_order
 from placewise.memory.reuse.distance_shares import profile_counts, shares_apart
 from placewise.memory.reuse.profile import Profiler
 from placewise.memory.reuse.record import (
@@ -45,8 +44,9 @@ from placewise.memory.reuse.record import (
     array_accesses,
     turns,
 )
-from placewise.memory.reuse.sampling_error import sampling_error
-from placewise.memory.reuse.trace_sample import BlockSample
+from placewise.memory.reuse.sampling.balanced_order import balanced_order
+from placewise.memory.reuse.sampling.sampling_error import sampling_error
+from placewise.memory.reuse.sampling.trace_sample import BlockSample
 
 MOST_OF_LAUNCH = 0.1
 """Largest share of the launch's blocks that is traced; of a launch of few blocks, one block is."""

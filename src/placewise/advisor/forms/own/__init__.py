@@ -1,0 +1,1 @@
+"""Forms that move or pad the arrays that a kernel declares itself."""

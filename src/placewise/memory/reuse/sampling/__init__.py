@@ -1,0 +1,1 @@
+"""Which part of a launch is traced, and how well it stands for the whole."""

@@ -1,0 +1,1 @@
+"""Rewrites of the arrays that a kernel declares itself."""
