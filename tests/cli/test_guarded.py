@@ -121,12 +121,14 @@ def test_ctrl_c_is_answered_whatever_runs(what):
 @pytest.mark.parametrize(("argument", "status"), [("--version", 0), ("--no-such", 2)])
 def test_the_command_ends_with_its_status_after_all_output_and_cleaning_up(argument, status):
     begin = (
-        "import atexit, sys; from placewise.cli.entry import script\n"
+        "import atexit, sys, threading, time; from placewise.cli.entry import script\n"
+        "work = lambda: (time.sleep(1), print('worked', flush=True))\n"
+        "threading.Thread(target=work).start()\n"
         "atexit.register(lambda: sys.stdout.write('cleaned up'))\n"
         f"sys.argv[1:] = ['{argument}']; script()"
     )
     done = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True)
     assert done.returncode == status
-    assert done.stdout.endswith("cleaned up")
+    assert done.stdout.endswith("worked\ncleaned up")
     assert ("placewise 0" in done.stdout) == (status == 0)
     assert ("No such option" in done.stderr) == (status == 2)

@@ -143,8 +143,10 @@ def facts_at(node: Node, values: Values) -> Facts:
     with ``goto``, by which control may come there past any condition."""
     conditions = [] if values.jumps else conditions_at(node)
     facts = _facts_of_all(conditions, values, NO_FACTS)
-    unequal = [c for c in conditions if any(n.operator in ("==", "!=") for n in c[0].walk())]
-    return _facts_of_all(conditions, values, facts) if unequal else facts
+    if any(n.operator in ("==", "!=") for condition, _ in conditions for n in condition.walk()):
+        # The other conditions may say which side of an inequality holds.
+        facts = _facts_of_all(conditions, values, facts)
+    return facts
 
 
 def _facts_of_all(conditions: Sequence[tuple[Node, bool]], values: Values, known: Facts) -> Facts:

@@ -160,18 +160,13 @@ class Values:
         if all(c.type_kind == "POINTER" for c in node.children):
             return unknown_at(node, "it is a distance between pointers")
         left, right = (self.value(c, given) for c in node.children)
-        is_unsigned_here = is_unsigned(unqualified(node.type))
-        if (
-            operator in ("/", ">>", "%")
-            and is_unsigned_here
-            and not all(map(self.bounder.stays_natural, (left, right)))
-        ):
+        if operator in ("/", ">>", "%") and self._may_wrap(node, left, right):
             return unknown_at(node, "an unsigned value may fall below zero")
         return self.combine(node, operator, left, right)
 
     def _may_wrap(self, node: Node, *operands: Poly) -> bool:
-        """Whether unsigned operands may be below zero as whole numbers: order and quotients of
-        what they wrap to are different."""
+        """Whether unsigned operands may be below zero as whole numbers, in this launch or another:
+        order, quotients and remainders of what they wrap to are different."""
         is_unsigned_here = is_unsigned(unqualified(node.type))
         return is_unsigned_here and not all(map(self.bounder.stays_natural, operands))
 

@@ -71,10 +71,8 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     from_above = [bounder.bounds(poly, True, facts) for poly, facts in parts]
     below = [[b for b in found if not _implied(bounder, begin - b)] for found in from_below]
     above = [[b for b in found if not _implied(bounder, b - last)] for found in from_above]
-    all_lowers, all_uppers = (
-        _common(bounder, below, upper=False),
-        _common(bounder, above, upper=True),
-    )
+    all_lowers = _common(bounder, below, upper=False)
+    all_uppers = _common(bounder, above, upper=True)
     lowers, uppers = _plainest(all_lowers), _plainest(all_uppers)
     is_complete = all(len(found) < MOST_BOUNDS for found in (*from_below, *from_above))
     exact = is_complete and (lowers, uppers) == (all_lowers, all_uppers)
@@ -133,9 +131,7 @@ def _common(
     to each."""
 
     def holds(bound: Poly, others: Sequence[Poly]) -> bool:
-        return any(
-            _reaches(bounder, bound, o) if upper else _reaches(bounder, o, bound) for o in others
-        )
+        return any(bounder.stays_natural(bound - o if upper else o - bound) for o in others)
 
     every = dict.fromkeys(b for found in candidates for b in found)
     kept = [b for b in every if all(holds(b, others) for others in candidates)]
@@ -164,11 +160,6 @@ def _unreached(
             return set()
         keys |= {key for b in tighter for key in keys_of(b)}
     return keys
-
-
-def _reaches(bounder: Bounder, a: Poly, b: Poly) -> bool:
-    """Whether ``a >= b`` in every launch whose sizes are positive."""
-    return _at_least(a, b) or bounder.stays_natural(a - b)
 
 
 def _at_least(a: Poly, b: Poly) -> bool:
