@@ -17,22 +17,24 @@ WARPS = 8
 BLOCKS = 480
 
 
-def spilling(words, opcode="LDL"):
-    """(sites, chunk) of one block: its warps store ``words`` words each and read them again."""
+def spilling(words, opcode="LDL", blocks=1):
+    """(sites, chunk) of some blocks whose warps store ``words`` words each and read them again."""
     sites = (Site("STL", "local", "store", 4, 0, None), Site(opcode, "local", "load", 4, 16, None))
     site = np.repeat(np.array([0, 1], np.int32), words)
     offset = np.tile(4 * np.arange(words), 2)
-    n = len(site) * WARPS
+    of_block = len(site) * WARPS
+    n = of_block * blocks
     zeros = np.zeros(n, np.int32)
+    warps = np.tile(np.arange(WARPS, dtype=np.int32), blocks)
     chunk = TraceChunk(
-        site=np.tile(site, WARPS),
-        block=zeros,
-        warp=np.repeat(np.arange(WARPS, dtype=np.int32), len(site)),
+        site=np.tile(site, WARPS * blocks),
+        block=np.repeat(np.arange(blocks, dtype=np.int32), of_block),
+        warp=np.repeat(warps, len(site)),
         phase=zeros,
         mask=np.full(n, 0xFFFFFFFF, np.uint32),
         array=zeros - 1,
-        base=np.tile(offset, WARPS),
-        upper=np.tile(offset, WARPS),
+        base=np.tile(offset, WARPS * blocks),
+        upper=np.tile(offset, WARPS * blocks),
         stride=zeros,
         row=zeros - 1,
         offsets=np.zeros(0, np.int64),
@@ -40,9 +42,9 @@ def spilling(words, opcode="LDL"):
     return sites, chunk
 
 
-def traffics(words, machine, opcode="LDL"):
-    """Traffic of one SM's blocks with an L2 of their own, and as that of all."""
-    sites, chunk = spilling(words, opcode)
+def traffics(words, machine, opcode="LDL", blocks=1):
+    """Traffic of some blocks with an L2 of their own, and as that of all; an SM holds one."""
+    sites, chunk = spilling(words, opcode, blocks)
     launch = Launch((BLOCKS, 1, 1), (WARPS * 32, 1, 1))
     facts = LaunchFacts(launch, Occupancy(1, WARPS, 48, ()), 0, 4 * words, ())
     system = MemorySystem(facts, machine)
@@ -75,6 +77,11 @@ def test_what_fits_l2_stays_there():
     assert (
         every.dirtied.value < 0.2 * stored
     )  # each place's words are written over, not written back
+
+
+def test_only_blocks_that_an_sm_holds_at_a_time_fill_l2():
+    _, every = traffics(64, load_machine("A4000"), blocks=7)  # seven of them need 21 MB
+    assert every.sites[1].dram_sectors.value == pytest.approx(0.0, abs=1.0)
 
 
 def test_a_kernel_without_local_memory_is_left_alone():

@@ -43,9 +43,9 @@ def with_spills_of_all(
 ) -> Traffic:
     """``traffic`` with hits and misses of local memory as they are in an L2 that all SMs fill.
 
-    ``chunk`` has the accesses of one SM's blocks to the sites and arrays of ``names``; ``sharing``
-    is how many SMs, on the average, read the same data of arrays, and ``most`` how many sectors the
-    launch touches of each array.
+    ``chunk`` has the accesses of some blocks to the sites and arrays of ``names``; of these, as
+    many are taken as an SM holds at a time. ``sharing`` is how many SMs, on the average, read the
+    same data of arrays, and ``most`` how many sectors the launch touches of each array.
     """
     sites = names[0]
     kept = np.array([site.space in _SPACES and _counts(site) for site in sites], np.bool_)
@@ -53,7 +53,8 @@ def with_spills_of_all(
     if not np.isin(chunk.site, local).any():
         return traffic
     chunk = _rows(chunk, np.flatnonzero(kept[chunk.site]))
-    held = len(np.unique(chunk.block))
+    together = np.unique(chunk.block)[: max(1, facts.occupancy.blocks)]
+    chunk, held = of_blocks(chunk, together), len(together)
     busy = min(machine.processor.sms, -(-facts.launch.blocks // held))
     sms = int(np.clip(round(sharing), 1, min(MOST_SMS, busy)))
     crowd = _simulated(chunk, names, facts, _part_of(machine, sms, busy), held)
