@@ -28,6 +28,14 @@ from placewise.model.evidence.waiting_loads import THROUGH_L1, Reuse, reuse_of_l
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
+NEXT_LINE = 0.6
+"""The second line of a request for two neighbouring lines, as a share of a line elsewhere: L1 looks
+up both at once unless their tags lie in the same part. Fitted on 30 forms of a convolution on an
+A100 that read its image past the beginning of a line: 1.12 and 1.24 cycles for such a load were off
+by as much, to either side; 0.6 of a further line's quarter of a cycle makes 1.15. The counters of a
+blur on an H200 (``benchmarks/results/gpu``, row 30 less what row 31 has besides its loads) make
+1.17 wavefronts. gpu-benches' gpu-strides (A100, A40, H200) takes 1.00 cycles where both lines are
+in the same group of four."""
 MOST_IN_FULL = 6_000_000
 """Instructions of all warps of a launch that the timeline runs in full because its blocks differ
 (:data:`placewise.model.timeline.launch.WHOLE`), in about half a second; longer paths are shortened.
@@ -45,7 +53,8 @@ class Passes(NamedTuple):
     data: float
     """Turns of the data array: different words of one bank, one after another."""
     lines: float
-    """Number of lines whose tags are looked up."""
+    """Number of lines whose tags are looked up; of two neighbours the second counts
+    :data:`NEXT_LINE`."""
     full: float
     """Turns that its words would take if every turn moved a word of each bank."""
 
@@ -320,10 +329,16 @@ def passes_of(
 def lines(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n,) lines that the active lanes of each access touch; arguments as of
-    :func:`data_passes`."""
+    """(n,) lines that the active lanes of each access touch, where the second of just two
+    neighbours counts :data:`NEXT_LINE`; arguments as of :func:`data_passes`."""
     ends = np.stack([offsets, offsets + lane_bytes - 1], axis=2).reshape(len(offsets), -1)
-    return _different(ends // LINE_BYTES, np.repeat(mask, 2, axis=1))
+    line, active = ends // LINE_BYTES, np.repeat(mask, 2, axis=1)
+    found = _different(line, active)
+    far = np.iinfo(np.int64).max
+    first = np.where(active, line, far).min(axis=1, initial=far)
+    last = np.where(active, line, -1).max(axis=1, initial=-1)
+    found[(found == 2.0) & (last - first == 1)] = 1.0 + NEXT_LINE
+    return found
 
 
 def _different(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
