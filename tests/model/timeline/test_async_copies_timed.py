@@ -21,7 +21,7 @@ from placewise.model.timeline.schedule import (
 )
 from placewise.model.timeline.warps import Issue, Pace, run
 
-PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
+PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 """One partition, endless bandwidth, no gaps: times that can be added up by hand."""
 MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 4.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
 FETCH = Row(1, 1.0, 1, 2.0, 30.0, 10.0, 1.0, -1, -1, 0, 0, 128.0, 0.0, 1.0, 0.0, copies=COPY)

@@ -20,7 +20,7 @@ from placewise.model.timeline.schedule import Row
 from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
 MACHINE = load_machine("RTX2080Ti")
-PACE = Pace(1, 1.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
+PACE = Pace(1, 1.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 4.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
 MISS = Row(1, 1.0, 1, 2.0, 30.0, 10.0, 1.0, 0, -1, 0, 0, 128.0, 0.0, 1.0, 0.0)
 USE = MATH._replace(waits=1)

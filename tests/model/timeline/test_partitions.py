@@ -6,7 +6,7 @@ import pytest
 from placewise.model.timeline.schedule import Row
 from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
-PACE = Pace(4, 1.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
+PACE = Pace(4, 1.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 1.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
 LONG = 400
 """Instructions of the first warp of a block; each occupies its partition's pipe for two cycles."""

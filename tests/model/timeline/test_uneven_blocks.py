@@ -9,7 +9,7 @@ from placewise.model.timeline.launch import alone, course, ready_to_run
 from placewise.model.timeline.schedule import Row
 from placewise.model.timeline.warps import Pace
 
-PACE = Pace(1, 1.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
+PACE = Pace(1, 1.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 4.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
 TABLE, OFFSETS = np.array([MATH], np.float64), np.zeros(1, np.int64)
 

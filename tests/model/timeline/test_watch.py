@@ -15,7 +15,7 @@ from placewise.model.timeline.warps import Issue, Pace, run
 from placewise.model.timeline.watch import REASONS, pipe_free
 
 A100 = load_machine("A100")
-PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
+PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 4.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
 LOAD = Row(1, 1.0, 1, 2.0, 30.0, 10.0, 1.0, 0, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
 USE = MATH._replace(waits=1)

@@ -7,12 +7,15 @@ from placewise.machine.machine import Machine
 from placewise.model.timeline.schedule import FETCHED, partitions
 from placewise.model.timeline.warps import Pace
 
-QUEUE_CYCLES = 16.0
-HAND_OVER_CYCLES = 2.0
+QUEUED = 5
+HAND_OVER_CYCLES = 4.0
+"""Loads and stores that a partition issues before the SM's load/store pipe has begun with the
+first, and cycles from one to the next where no other partition sends any. Measured on an RTX A6000
+by Huerta et al. 2025 ("Analyzing Modern NVIDIA GPU Cores", on the memory pipeline); all machines
+are taken to have the same."""
 BARRIER_CYCLES = 20.0
-"""Three figures that are not documented; all machines have the same. They are right only in order
-of magnitude: factors of two were tried on one half of the measured configurations
-(docs/explanation/models.md shows how little they matter)."""
+"""Not documented, and right only in order of magnitude; half of it and twice as much predict nearly
+the same (docs/explanation/models.md)."""
 LAUNCH_CYCLES = 200.0
 """Cycles from the end of a block to the first instruction of the next one in its slot. Fitted, to
 tens of cycles, on gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and
@@ -64,7 +67,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
         dram_cycles_per_byte=busy_sms / dram,
         l2_latency=last.latency_cycles,
         dram_latency=levels[-1].latency_cycles,
-        queue=QUEUE_CYCLES,
+        queue=QUEUED,
         hand_over=HAND_OVER_CYCLES,
         barrier=BARRIER_CYCLES,
         launch=LAUNCH_CYCLES,

@@ -7,9 +7,10 @@ where that one has to wait, from the oldest that is ready (Huerta et al. 2025, s
 and greedy then youngest, the second fits measured kernels best, see docs/explanation/models.md). A
 warp is ready when the stall count of its last instruction has passed and the scoreboards that the
 next one waits for are released. A pipe takes an instruction when it is done with the one before.
-Loads and stores of all partitions queue up for one load/store pipe. Accesses that miss L1 queue up
-for the SM's port to L2 and for these SMs' share of the bandwidth of L2 and DRAM. Asynchronous
-copies to shared memory hold no scoreboard: a warp waits for a group of them only where it says so.
+Loads and stores queue up for one load/store pipe, a few of each partition. Accesses that miss L1
+queue up for the SM's port to L2 and for these SMs' share of the bandwidth of L2 and DRAM.
+Asynchronous copies to shared memory hold no scoreboard: a warp waits for a group of them only where
+it says so.
 Warps go to the partitions in turn, and each block begins with the next one, so that warps that do
 less than others of their block leave no partition idle. (A blur of 16 x 16 threads, of which
 12 x 12 compute, issues in 0.75 of the slots where every block begins with the same partition and
@@ -54,9 +55,9 @@ class Pace(NamedTuple):
     """Cycles that one SM's share of DRAM's bandwidth needs for a byte."""
     l2_latency: float
     dram_latency: float
-    queue: float
-    """Cycles of work that may queue up for a shared pipe before partitions must stop sending to
-    it."""
+    queue: int
+    """Instructions that a partition may have sent to a shared pipe that has not begun with them
+    yet."""
     hand_over: float
     """Least cycles between two instructions that a partition sends to a shared pipe."""
     barrier: float
@@ -155,6 +156,10 @@ def run(
     free = np.zeros((partitions, PIPES))
     handed = np.zeros((partitions, SERVERS + 1))
     server = np.zeros((sms, SERVERS + 1))
+    # Of each partition's last instructions for each shared pipe: when the pipe begins with them;
+    # and how many it has sent.
+    begins = np.zeros((partitions, SERVERS + 1, pace.queue))
+    sent = np.zeros((partitions, SERVERS + 1), np.int64)
     # A partition cannot issue before `soon`: its own instructions, barriers and new blocks set it.
     soon = np.zeros(partitions)
     issuing = np.zeros(partitions)
@@ -222,7 +227,8 @@ def run(
                 open_at = free[p, pipe]
                 shared = np.int64(table[row, _SERVER])
                 if shared:
-                    open_at = max(open_at, server[sm, shared] - pace.queue, handed[p, shared])
+                    room_at = begins[p, shared, sent[p, shared] % pace.queue]
+                    open_at = max(open_at, room_at, handed[p, shared])
                 if open_at > now:
                     earliest = min(earliest, open_at)
                     continue
@@ -244,7 +250,8 @@ def run(
             if recorded < room:
                 open_at = free[p, np.int64(table[row, _PIPE])]
                 if shared:
-                    open_at = max(open_at, server[sm, shared] - pace.queue, handed[p, shared])
+                    room_at = begins[p, shared, sent[p, shared] % pace.queue]
+                    open_at = max(open_at, room_at, handed[p, shared])
                 issues[recorded, 0] = age[s]
                 issues[recorded, 1] = s
                 issues[recorded, 2] = row
@@ -261,6 +268,8 @@ def run(
             if shared:
                 handed[p, shared] = now + pace.hand_over
                 taken = max(now, server[sm, shared])
+                begins[p, shared, sent[p, shared] % pace.queue] = taken
+                sent[p, shared] += 1
                 server[sm, shared] = taken + table[row, _PASSES]
                 if table[row, _L1_PASSES] > 0.0:
                     server[sm, 1] = max(now, server[sm, 1]) + table[row, _L1_PASSES]
