@@ -53,7 +53,7 @@ def with_spills_of_all(
     if not np.isin(chunk.site, local).any():
         return traffic
     chunk = _rows(chunk, np.flatnonzero(kept[chunk.site]))
-    together = np.unique(chunk.block)[: max(1, facts.occupancy.blocks)]
+    together = np.unique(chunk.block)[: max(1, facts.occupancy.blocks)].astype(np.int64)
     chunk, held = of_blocks(chunk, together), len(together)
     busy = min(machine.processor.sms, -(-facts.launch.blocks // held))
     sms = int(np.clip(round(sharing), 1, min(MOST_SMS, busy)))
