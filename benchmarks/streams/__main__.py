@@ -35,7 +35,7 @@ SOURCE = Path(__file__).with_name("streams.cu")
 STREAMS = {"init": 1, "read": 1, "scale": 2, "triad": 3}
 """Arrays that each kernel moves, in the order of the table's columns."""
 ELEMENTS = 1 << 27
-THREADS = (64, 256, 768, 1024)
+THREADS = (64, 128, 256, 384, 512, 640, 768, 1024)
 TURNS, PIECES = 64, (10, 20)
 """Loads of a thread, and blocks that read different pieces: buffers of 5 and 10 MB."""
 KERNEL_BLOCKS = 20_000
@@ -51,26 +51,32 @@ class Board:
     machine: str
     dram: float | None = None
     """Peak bandwidth of DRAM in GB/s, where the board's differs from the machine file's."""
-    sms: int | None = None
+    tpcs: int | None = None
+    clock: float | None = None
+    """MHz."""
 
 
 BOARDS = (
     Board("v100", "V100"),
     Board("a100_40", "A100"),
     Board("a100_80", "A100_80"),
+    Board("h100_pcie", "H100", dram=2039.0, tpcs=57, clock=1755.0),
     Board("h200", "H200"),
     Board("l40", "L40"),
     Board("a40", "A6000", dram=696.0),
 )
-"""The A40 (NVIDIA, A40 datasheet: 84 SMs, 696 GB/s) has the RTX A6000's die, all of it in use."""
+"""The A40 (NVIDIA, A40 datasheet: 84 SMs, 696 GB/s) has the RTX A6000's die, all of it in use. The
+H100 PCIe (NVIDIA, H100 PCIe product brief: 114 SMs, 1,755 MHz, 2,039 GB/s of HBM2e) has the H100's;
+its machine's latencies are the H100 SXM's."""
 
 
 def machine_of(board: Board) -> Machine:
-    """The machine file's description, with the board's DRAM."""
+    """The machine file's description, with what the board has of its own."""
     machine = load_machine(board.machine)
-    if board.dram is None:
-        return machine
-    return replace(machine, limits=replace(machine.limits, dram_bandwidth_gb_per_s=board.dram))
+    own = {"dram_bandwidth_gb_per_s": board.dram, "clock_mhz": board.clock}
+    limits = replace(machine.limits, **{name: figure for name, figure in own.items() if figure})
+    processor = replace(machine.processor, tpcs=board.tpcs or machine.processor.tpcs)
+    return replace(machine, limits=limits, processor=processor)
 
 
 def stream_table(path: Path) -> dict[int, list[float]]:

@@ -45,6 +45,7 @@ _DETAIL = {
     "same_address_cycles": ("same_address", "clk"),
     "slice_hashes": ("slice", ""),
     "near_bytes": ("near", "B"),
+    "write_delay_ns": ("write_delay", "ns"),
     "background_gb_per_s": ("background", "GB/s"),
 }
 """(name, unit) in a machine file by field, for settings whose name there differs from the

@@ -90,6 +90,9 @@ class MemoryDetail:
     """L2 only: most of it that can be set aside for persisting accesses."""
     window_bytes: int | None = None
     """L2 only: the longest access policy window."""
+    write_delay_ns: float | None = None
+    """DRAM only: how much longer a read takes where DRAM is busy all the time and half of what it
+    moves is written; None where it is not known to."""
     background_gb_per_s: float | None = None
     """What is read from it at all times, whatever runs (a display, say)."""
     sources: tuple[tuple[str, str], ...] = ()

@@ -14,6 +14,7 @@ from placewise.machine.msl.settings import (
     bytes_per_cycle,
     count,
     cycles,
+    nanoseconds,
     parity,
     read_settings,
     share,
@@ -123,5 +124,6 @@ _SETTINGS: Mapping[str, Kind] = {
     "same_address": Kind("same_address_cycles", cycles, "same_address = 1.45 clk;"),
     "set_aside": Kind("set_aside_bytes", size, "set_aside = 30 MB;"),
     "window": Kind("window_bytes", size, "window = 128 MB;"),
+    "write_delay": Kind("write_delay_ns", nanoseconds, "write_delay = 300 ns;"),
     "background": Kind("background_gb_per_s", bandwidth, "background = 450 MB/s;"),
 }

@@ -55,6 +55,7 @@ class Pace(NamedTuple):
     """Cycles that one SM's share of DRAM's bandwidth needs for a byte."""
     l2_latency: float
     dram_latency: float
+    """Cycles until an idle DRAM serves a load."""
     queue: int
     """Instructions that a partition may have sent to a shared pipe that has not begun with them
     yet."""
@@ -76,6 +77,9 @@ class Pace(NamedTuple):
     """Least cycles between two fetches of lines of code by an SM's partitions."""
     port_cycles_per_byte: float = 0.0
     """Cycles that an SM needs to receive a byte from L2, or to send one there."""
+    write_delay: float = 0.0
+    """Cycles that a load from DRAM takes longer because of this launch's stores if DRAM is busy all
+    the time; less by the square of the share of the time that it is busy."""
 
 
 class Issue(NamedTuple):
@@ -185,6 +189,8 @@ def run(
     set_by = np.full((waits.shape[0], SCOREBOARDS), -1, np.int64)
     l2_free = 0.0
     dram_free = 0.0
+    # Cycles for which DRAM has been busy; at the beginning it has been idle for a latency.
+    dram_busy = 0.0
     now = 0.0
     begun = 0
     done = 0
@@ -287,13 +293,16 @@ def run(
                     if table[row, _DRAM_BYTES] > 0.0:
                         dram_free = max(server[sm, shared], dram_free)
                         dram_free += table[row, _DRAM_BYTES] * dram_cost
+                        dram_busy += table[row, _DRAM_BYTES] * dram_cost
                     if debt[row, 0] >= 1.0:
                         debt[row, 0] -= 1.0
                         result = max(result, moved + pace.l2_latency + table[row, _FARTHER])
                         debt[row, 1] += table[row, _FAR_MISSES]
                         if debt[row, 1] >= 1.0:
                             debt[row, 1] -= 1.0
-                            result = max(result, dram_free + pace.dram_latency)
+                            busy = min(1.0, dram_busy / (now + pace.dram_latency))
+                            delay = pace.dram_latency + pace.write_delay * busy * busy
+                            result = max(result, dram_free + delay)
             copies = np.int64(table[row, _COPIES])
             if copies == COPY:
                 copied[s] = max(copied[s], result)
