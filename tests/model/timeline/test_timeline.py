@@ -350,7 +350,9 @@ def test_a_load_waits_longer_for_dram_the_busier_it_is():
     slow = PACE._replace(dram_cycles_per_byte=0.5)
     delayed = slow._replace(write_delay=1000.0)
     # One load: DRAM is busy for 64 of the first 400 cycles, in which an idle one serves a load.
-    extra = cycles([FROM_DRAM, USE], [0, 1], pace=delayed) - cycles([FROM_DRAM, USE], [0, 1], pace=slow)
+    extra = cycles([FROM_DRAM, USE], [0, 1], pace=delayed) - cycles(
+        [FROM_DRAM, USE], [0, 1], pace=slow
+    )
     assert extra == pytest.approx(1000.0 * (64 / 400) ** 2, abs=1)
     # Warps that keep DRAM busy all the time are not slowed down by a longer latency.
     many = {"warps": 32, "blocks": 16}
