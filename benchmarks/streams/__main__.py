@@ -179,7 +179,8 @@ def main(data: Annotated[Path, typer.Option(help="Folder of the measured curves.
                 figures += figures_of(f"{board.file} {entry}, all SMs full", pairs[-1:])
             everything += pairs
         curve = data / "gpu_benches" / f"gpu-l2-cache_{board.file}.txt"
-        if curve.exists():
+        # Of L2, a board with fewer SMs than its machine has another bandwidth.
+        if curve.exists() and board.tpcs is None:
             measured = l2_table(curve)
             pairs = []
             for pieces in PIECES:
