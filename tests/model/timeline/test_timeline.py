@@ -343,31 +343,30 @@ def test_a_machine_file_says_how_long_an_atomic_on_one_address_takes():
 
 
 FROM_DRAM = LOAD._replace(l2_bytes=128.0, dram_bytes=128.0, misses=1.0, far=1.0)
+TO_DRAM = LOAD._replace(latency=0.0, write_barrier=-1, l2_bytes=128.0, dram_bytes=128.0)
 
 
-def test_a_load_waits_longer_for_dram_the_busier_it_is():
-    # A load takes DRAM 64 cycles.
+def test_a_load_waits_longer_for_dram_that_is_busy_with_stores_too():
+    # A load or a store takes DRAM 64 cycles.
     slow = PACE._replace(dram_cycles_per_byte=0.5)
     delayed = slow._replace(write_delay=1000.0)
-    # One load: DRAM is busy for 64 of the first 400 cycles, in which an idle one serves a load.
-    extra = cycles([FROM_DRAM, USE], [0, 1], pace=delayed) - cycles(
-        [FROM_DRAM, USE], [0, 1], pace=slow
-    )
-    assert extra == pytest.approx(1000.0 * (64 / 400) ** 2, abs=1)
-    # Warps that keep DRAM busy all the time are not slowed down by a longer latency.
-    many = {"warps": 32, "blocks": 16}
-    full = cycles([FROM_DRAM, USE], [0, 1], pace=slow, **many)
-    assert cycles([FROM_DRAM, USE], [0, 1], pace=delayed, **many) == pytest.approx(full, rel=0.25)
+
+    def extra(path):
+        rows = [FROM_DRAM, USE, TO_DRAM]
+        return cycles(rows, path, pace=delayed) - cycles(rows, path, pace=slow)
+
+    assert extra([0, 1]) == 0.0
+    # A store and a load: DRAM is busy for 128 of the first 401 cycles, half of them with the store.
+    assert extra([2, 0, 1]) == pytest.approx(1000.0 * (128 / 401) ** 2, abs=1)
+    # Three stores and a load: 256 of 403 cycles, of which three quarters.
+    assert extra([2, 2, 2, 0, 1]) == pytest.approx(750.0 * (256 / 403) ** 2, abs=4)
 
 
-def test_only_launches_that_write_wait_for_writes():
-    # Reads: 0; half of each: all of the machine file's delay; a machine with GDDR6: none.
+def test_the_machine_file_says_how_long_loads_wait_for_stores():
     h200 = load_machine("H200")
     stated = h200.levels("global")[-1].detail.write_delay_ns
-    assert write_delay_cycles(h200, 0.0) == write_delay_cycles(h200, 1.0) == 0.0
-    assert write_delay_cycles(h200, 0.5) == pytest.approx(stated * 1.98)
-    assert write_delay_cycles(h200, 0.25) == pytest.approx(0.75 * stated * 1.98)
-    assert write_delay_cycles(load_machine("L40"), 0.5) == 0.0
+    assert write_delay_cycles(h200) == pytest.approx(stated * 1.98)
+    assert write_delay_cycles(load_machine("L40")) == 0.0
 
 
 STRIDED = """

@@ -78,7 +78,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
         code_lines=buffer // line_bytes if buffer and supply else 0,
         fetch=line_bytes / supply if buffer and supply else 0.0,
         port_cycles_per_byte=1.0 / L2_PORT_BYTES,
-        write_delay=write_delay_cycles(machine, written),
+        write_delay=write_delay_cycles(machine),
     )
 
 
@@ -104,9 +104,9 @@ def dram_bytes_per_cycle(machine: Machine, written: float = 0.0) -> float:
     return bandwidth * 1e3 / limits.clock_mhz
 
 
-def write_delay_cycles(machine: Machine, written: float) -> float:
-    """Cycles that a load from a busy DRAM waits for stores, of which there are ``written`` of its
-    traffic. 0 where the machine file has no ``write_delay``.
+def write_delay_cycles(machine: Machine) -> float:
+    """Cycles that a load waits longer for a DRAM that is busy all the time, half of it with stores.
+    0 where the machine file has no ``write_delay``.
 
     DRAM serves stores in groups, since it loses time whenever it turns from reads to writes; reads
     wait meanwhile. gpu-benches' gpu-stream shows it on V100, A100, H100 and H200 well before their
@@ -116,4 +116,4 @@ def write_delay_cycles(machine: Machine, written: float) -> float:
     delay_ns = machine.levels(machine.direct_space.name)[-1].detail.write_delay_ns
     if delay_ns is None or machine.limits.clock_mhz is None:
         return 0.0
-    return delay_ns * machine.limits.clock_mhz / 1e3 * 4.0 * written * (1.0 - written)
+    return delay_ns * machine.limits.clock_mhz / 1e3

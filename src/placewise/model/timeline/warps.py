@@ -78,8 +78,8 @@ class Pace(NamedTuple):
     port_cycles_per_byte: float = 0.0
     """Cycles that an SM needs to receive a byte from L2, or to send one there."""
     write_delay: float = 0.0
-    """Cycles that a load from DRAM takes longer because of this launch's stores if DRAM is busy all
-    the time; less by the square of the share of the time that it is busy."""
+    """Cycles that a load from DRAM waits longer if DRAM is always busy, half of it with stores; in
+    proportion to the square of how busy it is, and to its share of loads times that of stores."""
 
 
 class Issue(NamedTuple):
@@ -189,8 +189,7 @@ def run(
     set_by = np.full((waits.shape[0], SCOREBOARDS), -1, np.int64)
     l2_free = 0.0
     dram_free = 0.0
-    # Cycles for which DRAM has been busy; at the beginning it has been idle for a latency.
-    dram_busy = 0.0
+    dram_busy = dram_stores = 0.0
     now = 0.0
     begun = 0
     done = 0
@@ -291,9 +290,11 @@ def run(
                     if table[row, _MISSES] == 0.0:
                         drained[s // per_block] = moved + pace.drain
                     if table[row, _DRAM_BYTES] > 0.0:
-                        dram_free = max(server[sm, shared], dram_free)
-                        dram_free += table[row, _DRAM_BYTES] * dram_cost
-                        dram_busy += table[row, _DRAM_BYTES] * dram_cost
+                        moving = table[row, _DRAM_BYTES] * dram_cost
+                        dram_free = max(server[sm, shared], dram_free) + moving
+                        dram_busy += moving
+                        if table[row, _MISSES] == 0.0:
+                            dram_stores += moving
                     if debt[row, 0] >= 1.0:
                         debt[row, 0] -= 1.0
                         result = max(result, moved + pace.l2_latency + table[row, _FARTHER])
@@ -301,8 +302,9 @@ def run(
                         if debt[row, 1] >= 1.0:
                             debt[row, 1] -= 1.0
                             busy = min(1.0, dram_busy / (now + pace.dram_latency))
-                            delay = pace.dram_latency + pace.write_delay * busy * busy
-                            result = max(result, dram_free + delay)
+                            stores = dram_stores / max(1.0, dram_busy)
+                            delay = pace.write_delay * busy * busy * 4.0 * stores * (1.0 - stores)
+                            result = max(result, dram_free + pace.dram_latency + delay)
             copies = np.int64(table[row, _COPIES])
             if copies == COPY:
                 copied[s] = max(copied[s], result)
