@@ -27,6 +27,7 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
 from placewise.machine import Machine, load_machine
+from placewise.model.base import Sampling
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.timeline.model import TimelineModel
 
@@ -85,9 +86,13 @@ def with_edges(draw: np.random.Generator, machines: tuple[Machine, ...]) -> Case
 def over_exact(case: Case) -> float:
     """The predicted time over that of the whole launch, both without the launch's overhead."""
     times = []
-    for every, instructions in ((False, None), (True, ALL)):
-        evidence = evidence_of(*case, every=every)
-        model = TimelineModel() if instructions is None else TimelineModel(instructions=ALL)
+    for sampling, model in (
+        (Sampling.FEW, TimelineModel()),
+        (Sampling.EVERY, TimelineModel(instructions=ALL)),
+    ):
+        evidence = evidence_of(
+            case.kernel, case.launch, case.inputs, case.machine, sampling=sampling
+        )
         found = model.predict(evidence, case.machine)
         times.append(found.total - next(p.cycles for p in found.parts if p.path == "launch"))
     return times[0] / times[1]
@@ -95,7 +100,7 @@ def over_exact(case: Case) -> float:
 
 def below_bounds(case: Case) -> float:
     """The largest bound over the predicted time, both without the launch's overhead."""
-    evidence = evidence_of(*case)
+    evidence = evidence_of(case.kernel, case.launch, case.inputs, case.machine)
     found = TimelineModel().predict(evidence, case.machine)
     parts = {p.path: p.cycles for p in found.parts}
     overhead = parts.pop("launch")
