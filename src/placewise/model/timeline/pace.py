@@ -109,9 +109,9 @@ def write_delay_cycles(machine: Machine) -> float:
     0 where the machine file has no ``write_delay``.
 
     DRAM serves stores in groups, since it loses time whenever it turns from reads to writes; reads
-    wait meanwhile. gpu-benches' gpu-stream shows it well before the bandwidth is used up: scaling an
-    array takes up to 1.15 times as long as with the latency of reads alone on V100, A100 and H100,
-    and 1.36 times on an H200. An A40 and an L40, which have GDDR6, do not show it.
+    wait meanwhile. gpu-benches' gpu-stream shows it well before the bandwidth is used up: scaling
+    an array takes up to 1.15 times as long as with the latency of reads alone on V100, A100 and
+    H100, and 1.36 times on an H200. An A40 and an L40, which have GDDR6, do not show it.
     """
     delay_ns = machine.levels(machine.direct_space.name)[-1].detail.write_delay_ns
     if delay_ns is None or machine.limits.clock_mhz is None:
