@@ -26,6 +26,7 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
+from placewise.machine.at_clock import at_clock
 from placewise.machine.machine import Machine
 from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
@@ -67,16 +68,19 @@ BOARDS = (
 )
 """The A40 (NVIDIA, A40 datasheet: 84 SMs, 696 GB/s) has the RTX A6000's die, all of it in use. The
 H100 PCIe (NVIDIA, H100 PCIe product brief: 114 SMs, 1,755 MHz, 2,039 GB/s of HBM2e) has the H100's;
-its machine's latencies are the H100 SXM's."""
+its machine's latencies are the H100 SXM's, those of DRAM in time."""
 
 
 def machine_of(board: Board) -> Machine:
     """The machine file's description, with what the board has of its own."""
     machine = load_machine(board.machine)
-    own = {"dram_bandwidth_gb_per_s": board.dram, "clock_mhz": board.clock}
-    limits = replace(machine.limits, **{name: figure for name, figure in own.items() if figure})
-    processor = replace(machine.processor, tpcs=board.tpcs or machine.processor.tpcs)
-    return replace(machine, limits=limits, processor=processor)
+    if board.clock is not None:
+        machine = at_clock(machine, board.clock)
+    if board.tpcs is not None:
+        machine = replace(machine, processor=replace(machine.processor, tpcs=board.tpcs))
+    if board.dram is None:
+        return machine
+    return replace(machine, limits=replace(machine.limits, dram_bandwidth_gb_per_s=board.dram))
 
 
 def stream_table(path: Path) -> dict[int, list[float]]:
