@@ -18,6 +18,10 @@ Times = NDArray[np.float64]
 LATER = "later"
 """Half of the rows that were added after both halves had been judged, and are judged apart."""
 MISS = 0.30
+ERROR = 0.02
+"""Standard deviation of the random errors that :func:`ranks_with_errors` draws. It is half of the
+median error of these predictions."""
+_DRAWS = 1_000
 SHARE = (0.75, 0.88)
 """Shares of measured times that an interval of 80 % may hold."""
 
@@ -85,6 +89,9 @@ def of_times(about: str, rows: Sequence[Predicted], *, asked: bool) -> list[Figu
             Figure(f"{about}: Spearman of {case}", rank, "", "at least 0.9" if asked else "",
                    not asked or rank >= 0.9)
         )  # fmt: skip
+    for case, rank in ranks_with_errors(rows).items() if asked else ():
+        name = f"{about}: Spearman of {case} with random errors of {ERROR:.0%}"
+        figures.append(Figure(name, rank, "", "", True))
     return figures
 
 
@@ -120,6 +127,23 @@ def rank_of_cases(rows: Sequence[Predicted]) -> dict[str, float]:
         for case, g in groups.items()
         if len(g) >= 4
     }
+
+
+def ranks_with_errors(rows: Sequence[Predicted]) -> dict[str, float]:
+    """Spearman's coefficient of each case with at least four rows, median of many draws, if each
+    prediction were the measured time with a random error of :data:`ERROR`. It is the most that can
+    be asked of a model with such errors: times that lie closer together have no certain order."""
+    random = np.random.default_rng(0)
+    groups: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        groups[row.case].append(row.measured)
+    ranks = {}
+    for case, measured in groups.items():
+        if len(measured) >= 4:
+            off = np.exp(random.normal(0.0, ERROR, (_DRAWS, len(measured))))
+            drawn = [spearmanr(measured * factor, measured).statistic for factor in off]
+            ranks[case] = float(np.median(drawn))
+    return ranks
 
 
 def of_intervals(rows: Sequence[Predicted]) -> list[Figure]:
