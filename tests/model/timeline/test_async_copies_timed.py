@@ -9,6 +9,7 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgumen
 from placewise.machine import load_machine
 from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
+from placewise.model.timeline.issues import Issue
 from placewise.model.timeline.pace import l2_bytes_per_cycle, pace_of
 from placewise.model.timeline.schedule import (
     AWAIT_COPIES,
@@ -19,7 +20,7 @@ from placewise.model.timeline.schedule import (
     copies,
     instructions,
 )
-from placewise.model.timeline.warps import Issue, Pace, run
+from placewise.model.timeline.warps import Pace, run
 
 PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 """One partition, endless bandwidth, no gaps: times that can be added up by hand."""

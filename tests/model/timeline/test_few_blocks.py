@@ -14,10 +14,11 @@ from placewise.machine import load_machine
 from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.evidence.warp_paths import WarpPaths
+from placewise.model.timeline.issues import NOT_RECORDED
 from placewise.model.timeline.launch import course, sms_alike
 from placewise.model.timeline.pace import dram_bytes_per_cycle
 from placewise.model.timeline.schedule import Row
-from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
+from placewise.model.timeline.warps import Pace, run
 
 MACHINE = load_machine("RTX2080Ti")
 PACE = Pace(1, 1.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)

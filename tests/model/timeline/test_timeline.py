@@ -19,10 +19,11 @@ from placewise.machine import load_machine
 from placewise.model import Evidence, relative_times, timeline_model
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.evidence.warp_paths import WarpPaths, data_passes, full_passes, lines
+from placewise.model.timeline.issues import NOT_RECORDED
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.pace import dram_bytes_per_cycle, write_delay_cycles
 from placewise.model.timeline.schedule import COLUMNS, FETCHED, Reach, Row, tag_cycles
-from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
+from placewise.model.timeline.warps import Pace, run
 
 A100 = load_machine("A100")
 PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from placewise.model.timeline.issues import NOT_RECORDED
 from placewise.model.timeline.schedule import Row
-from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
+from placewise.model.timeline.warps import Pace, run
 
 PACE = Pace(4, 1.0, 0.0, 200.0, 400.0, 5, 1.0, 10.0, 0.0)
 MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 1.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)

@@ -10,8 +10,9 @@ from placewise.advisor.predictions.predicted_time import targeted
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.model import timeline_model
 from placewise.model.evidence.evidence import evidence_of
+from placewise.model.timeline.issues import Issue
 from placewise.model.timeline.schedule import Row
-from placewise.model.timeline.warps import Issue, Pace, run
+from placewise.model.timeline.warps import Pace, run
 from placewise.model.timeline.watch import REASONS, pipe_free
 
 A100 = load_machine("A100")

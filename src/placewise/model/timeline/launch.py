@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from placewise.model.evidence.warp_paths import WarpPaths
 from placewise.model.timeline.first_touches import with_misses_first
-from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
+from placewise.model.timeline.issues import NOT_RECORDED
+from placewise.model.timeline.warps import Pace, run
 
 INSTRUCTIONS = 250_000
 """Approximate number of instructions issued in one timeline; that takes tens of milliseconds."""

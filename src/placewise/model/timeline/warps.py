@@ -82,41 +82,6 @@ class Pace(NamedTuple):
     proportion to the square of how busy it is, and to its share of loads times that of stores."""
 
 
-class Issue(NamedTuple):
-    """One instruction that a warp issued, and what it waited for before, all in cycles.
-
-    A warp waits from ``since`` to ``issued``; each time is that at which one more reason to wait
-    was gone, so that they ascend.
-    """
-
-    warp: float
-    """Number of the block in the order of starts, times the warps of a block, plus the warp's."""
-    slot: float
-    """Place of the warp among those of all SMs."""
-    row: float
-    """Row of the table."""
-    producer: float
-    """Row of the instruction whose result was waited for last; -1 where none was."""
-    since: float
-    """When the warp issued the instruction before, or could begin."""
-    fixed: float
-    """When the stall count of the instruction before had passed."""
-    data: float
-    """When the results that it needs were there."""
-    code: float
-    """When its line of code was there."""
-    barrier: float
-    """When the other warps of its block had come to the barrier."""
-    pipe: float
-    """When its pipe took another instruction."""
-    issued: float
-    """When it was issued; since ``pipe`` other warps were preferred."""
-
-
-NOT_RECORDED = np.zeros((0, len(Issue._fields)))
-"""Room for no :class:`Issue`."""
-
-
 # One long loop with the SMs' state in plain arrays and numbers, since calls would slow it down.
 @compiled(nogil=True, error_model="numpy")
 def run(
@@ -137,7 +102,7 @@ def run(
     ``length`` (paths,) say which part of it each path is. ``order`` (blocks,) are rows of ``warps``
     (rows, warps of a block), in the order in which blocks start: warp ``w`` of a block takes path
     ``warps[row, w]``. The first instructions issued are written to ``issues`` (room, fields of
-    :class:`Issue`); rows that were not needed stay as they are.
+    :class:`.issues.Issue`); rows that were not needed stay as they are.
     """
     per_block = warps.shape[1]
     blocks = order.shape[0]
@@ -219,6 +184,7 @@ def run(
                 soonest = min(soonest, np.floor(issuing[p]))
                 continue
             best = -1
+            opened = 0.0
             oldest = np.int64(1) << 60
             sm = p // pace.partitions
             first = sm * per_sm + p % pace.partitions
@@ -228,9 +194,8 @@ def run(
                     earliest = min(earliest, ready[s])
                     continue
                 row = path[at[s]]
-                pipe = np.int64(table[row, _PIPE])
+                pipe, shared = np.int64(table[row, _PIPE]), np.int64(table[row, _SERVER])
                 open_at = free[p, pipe]
-                shared = np.int64(table[row, _SERVER])
                 if shared:
                     room_at = begins[p, shared, sent[p, shared] % pace.queue]
                     open_at = max(open_at, room_at, handed[p, shared])
@@ -238,11 +203,11 @@ def run(
                     earliest = min(earliest, open_at)
                     continue
                 if s == last[p]:
-                    best = s
+                    best, opened = s, open_at
                     break
                 if age[s] < oldest:
                     oldest = age[s]
-                    best = s
+                    best, opened = s, open_at
             if best < 0:
                 soon[p] = earliest
                 soonest = min(soonest, earliest)
@@ -251,23 +216,19 @@ def run(
             last[p] = s
             issued = True
             row = path[at[s]]
-            shared = np.int64(table[row, _SERVER])
+            pipe, shared = np.int64(table[row, _PIPE]), np.int64(table[row, _SERVER])
             if recorded < room:
-                open_at = free[p, np.int64(table[row, _PIPE])]
-                if shared:
-                    room_at = begins[p, shared, sent[p, shared] % pace.queue]
-                    open_at = max(open_at, room_at, handed[p, shared])
                 issues[recorded, 0] = age[s]
                 issues[recorded, 1] = s
                 issues[recorded, 2] = row
                 issues[recorded, 3] = producer[s]
                 issues[recorded, 4:8] = waits[s]
                 issues[recorded, 8] = ready[s]
-                issues[recorded, 9] = max(ready[s], open_at)
+                issues[recorded, 9] = max(ready[s], opened)
                 issues[recorded, 10] = now
                 recorded += 1
             issuing[p] = max(now, issuing[p]) + table[row, _ISSUE]
-            free[p, np.int64(table[row, _PIPE])] = now + table[row, _BUSY]
+            free[p, pipe] = now + table[row, _BUSY]
             result = now + table[row, _LATENCY]
             read = now + table[row, _READ]
             if shared:
@@ -282,18 +243,19 @@ def run(
                 result = server[sm, shared] + table[row, _LATENCY]
                 if table[row, _L2_BYTES] > 0.0:
                     amount = table[row, _L2_BYTES]
+                    stores = table[row, _MISSES] == 0.0
                     l2_free = max(server[sm, shared], l2_free) + amount * l2_cost
                     port_free[sm] = max(server[sm, shared], port_free[sm])
                     port_free[sm] += amount * pace.port_cycles_per_byte
                     moved = max(l2_free, port_free[sm])
                     debt[row, 0] += table[row, _MISSES]
-                    if table[row, _MISSES] == 0.0:
+                    if stores:
                         drained[s // per_block] = moved + pace.drain
                     if table[row, _DRAM_BYTES] > 0.0:
                         moving = table[row, _DRAM_BYTES] * dram_cost
                         dram_free = max(server[sm, shared], dram_free) + moving
                         dram_busy += moving
-                        if table[row, _MISSES] == 0.0:
+                        if stores:
                             dram_stores += moving
                     if debt[row, 0] >= 1.0:
                         debt[row, 0] -= 1.0
@@ -302,8 +264,8 @@ def run(
                         if debt[row, 1] >= 1.0:
                             debt[row, 1] -= 1.0
                             busy = min(1.0, dram_busy / (now + pace.dram_latency))
-                            stores = dram_stores / max(1.0, dram_busy)
-                            delay = pace.write_delay * busy * busy * 4.0 * stores * (1.0 - stores)
+                            share = dram_stores / max(1.0, dram_busy)
+                            delay = pace.write_delay * busy * busy * 4.0 * share * (1.0 - share)
                             result = max(result, dram_free + pace.dram_latency + delay)
             copies = np.int64(table[row, _COPIES])
             if copies == COPY:

@@ -11,9 +11,10 @@ from placewise.kernel.binary.sass.classes import group
 from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.evidence.warp_paths import WarpPaths
+from placewise.model.timeline.issues import Issue
 from placewise.model.timeline.launch import in_order, ready_to_run, sharing
 from placewise.model.timeline.schedule import COLUMNS
-from placewise.model.timeline.warps import Issue, Pace, run
+from placewise.model.timeline.warps import Pace, run
 
 ROOM = 200_000
 """Instructions recorded, at most."""
@@ -61,7 +62,7 @@ class Watched:
     is_complete: bool
     """Whether all instructions were recorded; else the first :data:`ROOM`."""
     issues: NDArray[np.float64]
-    """(n, fields of :class:`placewise.model.timeline.warps.Issue`) in the order of time."""
+    """(n, fields of :class:`placewise.model.timeline.issues.Issue`) in the order of time."""
     places: NDArray[np.int64]
     """(n,) offset of each instruction in the machine code."""
     producers: NDArray[np.int64]

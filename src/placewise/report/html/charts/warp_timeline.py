@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.kernel import Kernel
-from placewise.model.timeline.warps import Issue
+from placewise.model.timeline.issues import Issue
 from placewise.model.timeline.watch import REASONS, Watched
 
 COLUMNS = 240
