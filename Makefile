@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= auto
-# Python keeps the modules that it has compiled, so that no process compiles them anew.
+# Python keeps the modules that it has compiled, so that no process compiles them anew. It compiles
+# those that something imports; pip would compile all.
 export PYTHONDONTWRITEBYTECODE :=
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 
 .PHONY: demo test test-all slow-tests test-browser web lint types docs setup develop wheel locks clean
 
