@@ -1,4 +1,5 @@
 import shutil
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,12 @@ from placewise.advisor import advise
 from placewise.kernel.cases.make_case import make_case
 
 SLOW_TESTS = Path(__file__).with_name("slow.txt")
-"""Names of tests that took longer than ``SLOW_S`` when ``make slow-tests`` last ran them, one to a
-line. They have the mark ``slow`` as others that carry it in their source."""
+"""Names of tests that took longer than ``SLOW_S`` when they last ran with ``--write-slow``, one to
+a line. They have the mark ``slow`` as others that carry it in their source."""
 SLOW_S = 0.5
 """Seconds of one test by itself, without its fixtures."""
+SHORTEST_S = 5.0
+"""The shortest test of a file is never left out if it takes no longer than this."""
 NEVER_SLOW = (
     "tests/docs/test_pages.py::test_examples_of_a_page[README.md]",
     "tests/test_borders.py",
@@ -35,9 +38,22 @@ def pytest_collection_modifyitems(items):
 def pytest_terminal_summary(terminalreporter, config):
     if config.getoption("--write-slow"):
         reports = terminalreporter.getreports("passed")
-        slow = {r.nodeid for r in reports if r.when == "call" and r.duration > SLOW_S}
-        left_out = sorted(name for name in slow if not name.startswith(NEVER_SLOW))
-        SLOW_TESTS.write_text("\n".join(left_out) + "\n")
+        seconds = {r.nodeid: r.duration for r in reports if r.when == "call"}
+        not_run = set(SLOW_TESTS.read_text().splitlines()) - set(seconds)
+        SLOW_TESTS.write_text("\n".join(sorted(not_run | slow_tests(seconds))) + "\n")
+
+
+def slow_tests(seconds):
+    """Names of the tests that ``make test`` leaves out. ``seconds`` are those of each test."""
+    by_file = defaultdict(list)
+    for name in seconds:
+        by_file[name.partition("::")[0]].append(name)
+    shortest = {min(names, key=seconds.__getitem__) for names in by_file.values()}
+    return {
+        name
+        for name, took in seconds.items()
+        if took > (SHORTEST_S if name in shortest else SLOW_S) and not name.startswith(NEVER_SLOW)
+    }
 
 
 GATHER = """\
