@@ -11,7 +11,6 @@ from placewise.memory.simulate.caches.instruction_cache import (
     APART,
     FETCH_CYCLES,
     TOGETHER,
-    VARIED,
     code_traffic,
     exceeds_cache,
     missed_apart,
@@ -92,12 +91,12 @@ def test_sms_that_share_a_cache_fetch_for_one_another():
 
 
 def share(resident, warps, wavefronts_per_line, machine=SHARED, **options):
-    """Of the misses of blocks at unrelated places, how many there are."""
+    """Of the misses of blocks at unrelated places, how many there are: of twelve lines four."""
     blocks = 1000
-    moved = wavefronts_per_line * 10 * warps * blocks
+    moved = wavefronts_per_line * 12 * warps * blocks
     options |= {"machine": machine, "warps": warps, "shared_wavefronts": moved}
-    later = run([1] * 10, blocks, resident, **options).later
-    return later / ((blocks - 1) * 2 * LINE / 32)
+    later = run([1] * 12, blocks, resident, **options).later
+    return later / ((blocks - 1) * 4 * LINE / 32)
 
 
 def test_what_sets_the_pace_keeps_blocks_together():
@@ -122,13 +121,18 @@ def test_blocks_of_fewer_warps_than_schedulers_lose_their_rhythm_sooner():
 
 
 def test_blocks_that_lack_work_bring_others_out_of_step():
-    assert share(1, 1, 0, divergence=0.25) == pytest.approx(TOGETHER + VARIED / 2)
-    assert share(1, 1, 0, divergence=1.0) == pytest.approx(TOGETHER + VARIED)
+    assert share(1, 1, 0, divergence=0.5) == pytest.approx((TOGETHER + APART) / 2)
+    assert share(1, 1, 0, divergence=1.0) == pytest.approx(APART)
+
+
+def test_blocks_that_lack_work_change_nothing_for_those_that_drift_apart():
+    four = shared("schedulers_per_sm = 4;")
+    assert share(4, 5, 30, four, divergence=0.5) == pytest.approx(APART)
 
 
 def test_no_block_fetches_less_than_its_part_of_what_all_need_once():
-    """Twenty SMs with one block each: a twentieth of all lines. Of 40 lines 32 are missed, and a
-    quarter of these is more; of nine lines one is, and a quarter of that less."""
+    """Twenty SMs with one block each: a twentieth of all lines. Of 40 lines 32 are missed, and the
+    share of blocks that stay together is more; of nine lines one is, and that share less."""
     many = run([1] * 40, 1000, 1, machine=SHARED)
     assert many.later == pytest.approx(999 * TOGETHER * 32 * LINE / 32)
     few = run([1] * 9, 1000, 1, machine=SHARED)
@@ -137,9 +141,9 @@ def test_no_block_fetches_less_than_its_part_of_what_all_need_once():
 
 def test_where_dram_sets_the_pace_code_is_fetched_once_for_all():
     slow = shared("dram_bandwidth = 1 GB/s; clock = 1000 MHz;")
-    issuing = 1000 * 10 * 8 * 9 / 20
+    issuing = 1000 * 12 * 8 * 9 / 20
     assert share(1, 9, 0, slow, dram_sectors=0.9 * issuing / 32) == pytest.approx(APART)
-    assert share(1, 9, 0, slow, dram_sectors=1.1 * issuing / 32) == pytest.approx(10 / 20 / 2)
+    assert share(1, 9, 0, slow, dram_sectors=1.1 * issuing / 32) == pytest.approx(12 / 20 / 4)
 
 
 def test_code_that_exceeds_the_cache():

@@ -18,7 +18,8 @@ cluster.)
   stay together if shared memory limits it and an SM holds few blocks.
 - If DRAM limits the speed, as with spilled registers, blocks wait for DRAM and not for code: each
   line is fetched once for all blocks that the SMs hold.
-- Blocks with less work than their neighbours end earlier and bring the others out of step.
+- Blocks with less work than their neighbours end earlier and bring those that stay together out of
+  step.
 
 Which case applies follows from the work for one line of code: the instructions that the warps of an
 SM issue, and the data that they move through shared memory, while each warp executes one line.
@@ -41,13 +42,12 @@ from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.memory.simulate.caches.hierarchy import shared_memory
 from placewise.memory.simulate.metrics.traffic import CodeTraffic
 
-APART, TOGETHER = 0.55, 0.25
-VARIED = 0.30
+APART, TOGETHER = 0.78, 0.24
 """Factors on the misses of blocks at unrelated places of the code, where SMs share an instruction
-cache: APART for blocks that drift apart, TOGETHER for blocks that stay together. To the factor is
-added VARIED times the square root of the share of work that the block with the least work lacks.
-Fitted on L2 reads of an RTX 2080 Ti under 38 convolutions of even number with more than 46 KB of
-code; those of odd number lead to 0.6, 0.2 and 0.35."""
+cache: APART for blocks that drift apart, TOGETHER for blocks that stay together. A block that lacks
+a share of the others' work takes those that stay together as far towards APART. Fitted on L2 reads
+of an RTX 2080 Ti under 45 convolutions of even number with more than 46 KB of code, by least
+squares of relative errors; those of odd number lead to 0.66 and 0.20."""
 
 FETCH_CYCLES = 45.0
 """Cycles from one line of code to the next if SMs wait for code. It is the least that these kernels
@@ -115,8 +115,9 @@ def code_traffic(
         warps = launch.warps_per_block
         few = schedulers <= warps and resident * warps <= _WARPS_IN_STEP * schedulers
         paced = (few or resident <= _IN_STEP) and moving > _PACED * issuing
-        share = TOGETHER if work < FETCH_CYCLES or paced else APART
-        per_block = max(per_block, min(1.0, share + VARIED * math.sqrt(divergence)) * apart)
+        together = work < FETCH_CYCLES or paced
+        share = TOGETHER + (APART - TOGETHER) * divergence if together else APART
+        per_block = max(per_block, share * apart)
     later = max(0, launch.blocks - caches) * per_block * line_bytes / sector_bytes
     return CodeTraffic(len(lines) * sectors, later)
 
