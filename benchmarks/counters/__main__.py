@@ -6,7 +6,8 @@ is made by the compiler that made the recorded one (NVRTC 12.3, which ``make dev
 and executed; the convolution in full, its memory system in sampled waves; of the points a
 hundredth, counts scaled, since all blocks do the same. What the machine reads from L2 at all times
 is counted for the measured duration. What was chosen by looking at some of these rows is listed in
-``docs/explanation/counters.md``; take others to judge it (``--start 3 --name counters_other``).
+``docs/explanation/counters.md``. Every fourth row of the convolution is each of its shapes once
+(``--every 4 --kernel convolution --name counters_shapes``).
 """
 
 from __future__ import annotations
