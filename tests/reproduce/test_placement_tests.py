@@ -28,12 +28,14 @@ def test_every_pair_of_a_case_has_a_ratio_or_a_reason(on_k80):
     assert {row[3] for row in pairs} == {"training", "evaluation"}
 
 
+@pytest.mark.slow
 def test_divergent_constant_is_slow_without_the_queue(on_k80):
     """Lanes of spmv gather different elements of x: from constant memory one after another."""
     gathered = next(row for row in rows(on_k80, "Table IV") if "x T→C" in row[2])
     assert gathered[5] > 1.2
 
 
+@pytest.mark.slow
 def test_arrivals_stand_beside_the_printed_ones(on_k80):
     (row,) = rows(on_k80, "Fig. 4")
     assert row[:3] == ("spmv", 1.11, 0.19)
