@@ -115,17 +115,13 @@ def rank_of_cases(rows: Sequence[Predicted]) -> dict[str, float]:
     """Spearman's coefficient over the forms and GPUs of each case with at least four rows, the
     predicted times with one factor a GPU."""
     factor = factors(rows, lambda r: r.predicted)
-    groups: dict[str, list[Predicted]] = defaultdict(list)
-    for row in rows:
-        groups[row.case].append(row)
     return {
         case: float(
             spearmanr(
                 [factor[r.machine] * r.predicted for r in g], [r.measured for r in g]
             ).statistic
         )
-        for case, g in groups.items()
-        if len(g) >= 4
+        for case, g in _ranked_cases(rows).items()
     }
 
 
@@ -134,16 +130,21 @@ def ranks_with_errors(rows: Sequence[Predicted]) -> dict[str, float]:
     prediction were the measured time with a random error of :data:`ERROR`. It is the most that can
     be asked of a model with such errors: times that lie closer together have no certain order."""
     random = np.random.default_rng(0)
-    groups: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        groups[row.case].append(row.measured)
     ranks = {}
-    for case, measured in groups.items():
-        if len(measured) >= 4:
-            off = np.exp(random.normal(0.0, ERROR, (_DRAWS, len(measured))))
-            drawn = [spearmanr(measured * factor, measured).statistic for factor in off]
-            ranks[case] = float(np.median(drawn))
+    for case, of_case in _ranked_cases(rows).items():
+        measured = np.array([row.measured for row in of_case])
+        off = np.exp(random.normal(0.0, ERROR, (_DRAWS, len(measured))))
+        drawn = [spearmanr(measured * factor, measured).statistic for factor in off]
+        ranks[case] = float(np.median(drawn))
     return ranks
+
+
+def _ranked_cases(rows: Sequence[Predicted]) -> dict[str, list[Predicted]]:
+    """Rows of each case that has at least four."""
+    groups: dict[str, list[Predicted]] = defaultdict(list)
+    for row in rows:
+        groups[row.case].append(row)
+    return {case: found for case, found in groups.items() if len(found) >= 4}
 
 
 def of_intervals(rows: Sequence[Predicted]) -> list[Figure]:

@@ -26,6 +26,8 @@ class Asked:
 
 EXACT = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 L2_READS = "lts__t_sectors_op_read.sum"
+LOCAL_LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
+DRAM_TRAFFIC = ("dram__sectors_read.sum", "dram__sectors_write.sum")
 ASKED = (
     Asked("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ((50, 0.01), (95, 0.05))),
     Asked("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", ((50, 0.03), (95, 0.08))),
@@ -39,7 +41,7 @@ ASKED = (
         for c in ("fp32", "integer", "control", "memory", "conversion")
     ),
     Asked("smsp__sass_thread_inst_executed_op_misc_pred_on.sum"),
-    Asked("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"),
+    Asked(LOCAL_LOADS),
     Asked("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"),
     Asked("smsp__thread_inst_executed_per_inst_executed.ratio"),
     Asked(WARPS_ACTIVE),
@@ -91,7 +93,7 @@ def judge(rows: Sequence[Compared]) -> list[Figure]:
     )
     for kernel in KERNELS:
         figures += _of_part(kernel, rows, lambda r, kernel=kernel: r.kernel == kernel)
-    return figures
+    return figures + _of_local_memory(rows)
 
 
 def _of_part(
@@ -106,6 +108,23 @@ def _of_part(
     return [
         _figure(f"{L2_READS}, {name}: {_name(p)}", float(np.percentile(found, p)), most)
         for p, most in bounds
+    ]
+
+
+def _of_local_memory(rows: Sequence[Compared]) -> list[Figure]:
+    """DRAM sectors, read and written, of the rows that load from local memory."""
+    found = []
+    for row in rows:
+        if row.has(LOCAL_LOADS):
+            measured, predicted = np.sum([row.counters[c] for c in DRAM_TRAFFIC], axis=0)
+            found.append(abs(predicted / measured - 1.0))
+    if not found:
+        return []
+    about = "DRAM traffic of rows with local memory"
+    return [
+        Figure(f"{about}: rows", len(found), "", "", True),
+        _figure(f"{about}: median of |error|", float(np.median(found)), 0.25),
+        _figure(f"{about}: greatest |error|", max(found), 0.25),
     ]
 
 
