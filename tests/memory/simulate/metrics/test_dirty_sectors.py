@@ -54,3 +54,22 @@ def test_where_the_share_is_not_known_l2_keeps_what_came_in_last():
     # A third of what comes in is written, and so a third of what L2 holds.
     left = unknown.dirtied.value - unknown.dram_sectors_written().value
     assert left == pytest.approx(5632 * 1024 / 32 / 3, rel=0.02)
+
+
+@pytest.mark.parametrize(("each", "rounds"), [(4, 1), (16, 3)])
+def test_data_stored_again_and_again_is_written_each_time_if_half_of_l2_cannot_hold_it(
+    each, rounds
+):
+    # 1 MB or 4.25 MB, of 5.5 MB that L2 holds, half of them dirty.
+    source = """extern "C" __global__ void again(volatile float *to, int each, int rounds) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+        for (int r = 0; r < rounds; r++)
+            for (int k = 0; k < each; k++) to[i + k * n] = r; }"""
+    n = 68 * 1024
+    kernel = compile_kernel(source, "f.cu", "again", CompileOptions(arch="sm_75"))
+    scalars = (ScalarArgument("each", np.int32(each)), ScalarArgument("rounds", np.int32(3)))
+    inputs = Inputs((ArrayArgument("to", np.zeros(n * each, np.float32)), *scalars))
+    traffic = simulate_launch(
+        kernel, Launch((n // 256, 1, 1), (256, 1, 1)), inputs, MACHINE
+    ).traffic
+    assert traffic.dirtied.value == rounds * n * each * 4 // 32

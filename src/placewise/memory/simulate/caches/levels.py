@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Machine
-from placewise.memory.simulate.caches.cache import held_sectors, new_caches
+from placewise.memory.simulate.caches.cache import WRITE_BACK, held_sectors, new_caches
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
+from placewise.memory.simulate.caches.last_level.dirty_lines import new_dirty_lines
 from placewise.memory.simulate.caches.last_level.l2 import L2Counts, L2Shard, run_l2
 from placewise.memory.simulate.caches.last_level.l2_arrivals import new_arrived, run_arrivals
 from placewise.memory.simulate.caches.last_level.policy_window import NO_WINDOW, PolicyWindow
@@ -127,6 +128,7 @@ class Levels:
         if h.last:
             shape = h.last.geometry(1, *lines, shards=shards)
             windowed = wanted.window.end > 0
+            most_dirty = None if h.last.write != WRITE_BACK else h.last.memory.detail.most_dirty
             shape = replace(
                 shape,
                 evicts_first=wanted.evicts_first or windowed,
@@ -136,6 +138,7 @@ class Levels:
                 L2Shard(
                     n, new_caches([shape], seed + 1 + n, per_line), per_line, h.last.write,
                     streams, self._missed, self._counts[n], self._logs[n], work[n], wanted.window,
+                    new_dirty_lines(shape, most_dirty, per_line),
                 )
                 for n in range(shards)
             ]  # fmt: skip
@@ -240,6 +243,9 @@ class Levels:
         if self.constant_levels:
             lines = np.array([c[..., :n].sum(0) for c in constant])
         written = sum(int(c.written[0]) for c in self._counts)
+        dirtied = written + sum(int(shard.cache.dirty[0]) for shard in self._last)
+        if any(shard.dirty.counted for shard in self._last):
+            dirtied = sum(int(shard.dirty.dirtied[0]) for shard in self._last)
         return Counts(
             accesses=rows["accesses"].copy(),
             sectors=rows["sectors"].copy(),
@@ -249,7 +255,7 @@ class Levels:
             l2_overfetch=np.array([c.overfetch[:n] for c in self._counts]),
             constant=lines,
             written=written,
-            dirtied=written + sum(int(shard.cache.dirty[0]) for shard in self._last),
+            dirtied=dirtied,
         )
 
     @property

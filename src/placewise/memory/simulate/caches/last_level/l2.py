@@ -26,6 +26,7 @@ from placewise.memory.simulate.caches.cache import (
 )
 from placewise.memory.simulate.caches.fast_cache import first_ways, is_fast, use_lru, way_out
 from placewise.memory.simulate.caches.geometry import AGED, Int, Shape, shape_of
+from placewise.memory.simulate.caches.last_level.dirty_lines import DirtyLines, note_stores
 from placewise.memory.simulate.caches.last_level.policy_window import PolicyWindow, priority_in
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import BATCH_REQUESTS, COUNT_COPIES, Workspace
@@ -88,6 +89,8 @@ class L2Shard(NamedTuple):
     work: Workspace
     window: PolicyWindow
     """The access policy window, whose lines have their own priority."""
+    dirty: DirtyLines
+    """The dirty lines, where L2 limits their number."""
 
 
 @entry
@@ -184,12 +187,14 @@ def _run_round(
 @noinline
 def _run_batch(l2: L2Shard, fast: bool, n: Int) -> None:
     """Run the ``n`` line requests of the batch, in order."""
+    shift = LINE_BIT + l2.missed.length.shape[0] - 1
+    if l2.dirty.counted:
+        note_stores(l2.dirty, l2.streams, l2.work.stored, l2.work.order, n, shift, l2.per_line)
     if not fast:
         _run_slow_path(l2, n)
         return
     work, cache = l2.work, l2.cache
     first_way, line, added, found = work.first_way, work.line, work.added, work.found
-    shift = LINE_BIT + l2.missed.length.shape[0] - 1
     g = shape_of(cache.geometry, 0)
     first_ways(g, 0, work.order, n, shift, first_way)
     above = dirty_bit(cache)
