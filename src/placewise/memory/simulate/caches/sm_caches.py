@@ -40,6 +40,7 @@ from placewise.memory.simulate.requests.line_requests import (
 from placewise.memory.simulate.requests.streams import (
     CONSTANT,
     EVICTED_FIRST,
+    IN_LOCAL,
     KEPT,
     LOAD,
     NOT_ALLOCATED,
@@ -164,7 +165,9 @@ def route_streams(streams: Streams, caches: Caches, work: Workspace) -> None:
         row = streams.rows[p]
         work.first_of[p] = first_caches
         work.kind_of[p] = READ if row.kind == LOAD else WRITE_THROUGH
-        if row.flags & EVICTED_FIRST:
+        # The last load of a spilled register (LDL.LU) leaves its line in the SM's cache, where the
+        # next block's stores find it: recorded hits of spilled registers on an RTX 2080 Ti.
+        if row.flags & EVICTED_FIRST and not row.flags & IN_LOCAL:
             work.kind_of[p] |= EVICT_FIRST
         if row.flags & KEPT:
             work.kind_of[p] |= KEEP

@@ -23,7 +23,7 @@ LOAD, STORE, ATOMIC = 0, 1, 2
 UNCACHED, LOCAL, CONSTANT, LOCAL_LAST = -1, -2, -3, -4
 """Routes that are not the number of a first cache: accesses that go through no simulated cache
 (shared memory, kernel parameters), local memory, loads through the caches of constant memory, and
-the last load of a word of local memory, whose line is evicted first."""
+the last load of a word of local memory, whose line L2 evicts first."""
 ROUTE_EVICTS_FIRST = 32
 """Added to a first cache's number: lines that the access brings into the cache are evicted
 first."""
@@ -45,7 +45,7 @@ CACHED, IN_LOCAL, COUNTED, IN_BURST, EVICTED_FIRST, PAST_L2, NOT_ALLOCATED, KEPT
 )
 """Flags of a stream: it goes through a cache; it accesses local memory; a serialization condition
 gives its transactions; it belongs to the same burst as the previous access; its lines are evicted
-first; it bypasses L2; it brings no line into its first cache; its lines are evicted last from its
+first (those of local memory only from L2); it bypasses L2; it brings no line into its first cache; its lines are evicted last from its
 first cache."""
 L2_GROUP, FILTERED = 8, 11
 """The bits of a stream's flags from ``L2_GROUP`` on hold the route's value at PREFETCHED; those
