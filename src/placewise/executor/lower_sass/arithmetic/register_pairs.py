@@ -59,6 +59,11 @@ class Pairs:
 
     def known(self, low: Node, high: Node) -> Node | None:
         """The 64-bit value of a pair, if there is a simpler form than joining its halves."""
+        if _chosen_alike(low, high):
+            return self.wide(low, high)
+        return self._simple(low, high)
+
+    def _simple(self, low: Node, high: Node) -> Node | None:
         found = self._wide.get((low.number, high.number))
         if found is not None:
             return found
@@ -72,20 +77,31 @@ class Pairs:
             return b.pure("param", "i64", attr=low.integer)
         if high.op == "ashr" and high.args[0] is low and high.args[1].attr == 31:
             return b.pure("sext", "i64", low)
-        if low.op == high.op == "select" and low.args[0] is high.args[0]:
-            yes = self.wide(low.args[1], high.args[1])
-            return b.select(low.args[0], yes, self.wide(low.args[2], high.args[2]))
         return None
 
     def wide(self, low: Node, high: Node) -> Node:
         """The 64-bit value of a pair."""
-        value = self.known(low, high)
-        if value is None:
-            b = self.b
-            upper = b.pure("shl", "i64", b.pure("zext", "i64", high), b.const("i64", 32))
-            value = b.pure("or", "i64", b.pure("zext", "i64", low), upper)
-        self.note(low, high, value)
-        return value
+        # A stack in place of recursion: unrolled loops have chains of a thousand choices.
+        pairs = [(low, high)]
+        while pairs:
+            first, second = pairs[-1]
+            value = self._simple(first, second)
+            if value is None and _chosen_alike(first, second):
+                parts = [(first.args[k], second.args[k]) for k in (1, 2)]
+                open_parts = [p for p in parts if (p[0].number, p[1].number) not in self._wide]
+                if open_parts:
+                    pairs += reversed(open_parts)
+                    continue
+                yes, no = (self._wide[x.number, y.number] for x, y in parts)
+                value = self.b.select(first.args[0], yes, no)
+            self.note(first, second, value or self._joined(first, second))
+            pairs.pop()
+        return self._wide[low.number, high.number]
+
+    def _joined(self, low: Node, high: Node) -> Node:
+        b = self.b
+        upper = b.pure("shl", "i64", b.pure("zext", "i64", high), b.const("i64", 32))
+        return b.pure("or", "i64", b.pure("zext", "i64", low), upper)
 
     def extended(self, carry: Carry, first: Node, second: Node) -> Node:
         """The 64-bit sum whose low words gave ``carry``, with the high words of its terms.
@@ -106,3 +122,8 @@ class Pairs:
 
     def _score(self, a: Node, a_high: Node, b: Node, b_high: Node) -> int:
         return sum(self.known(x, y) is not None for x, y in ((a, a_high), (b, b_high)))
+
+
+def _chosen_alike(low: Node, high: Node) -> bool:
+    """Whether one condition chooses both halves."""
+    return low.op == high.op == "select" and low.args[0] is high.args[0]

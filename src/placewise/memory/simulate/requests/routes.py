@@ -90,8 +90,8 @@ class Routes:
                 routes[n], counted[n] = routes[known], counted[known]
                 continue
             if site.space == "local":
-                # The load of a spilled register is the last use of its word: L2 evicts it first (PTX
-                # ISA, "Cache Operators": .lu is the same as .cs for global addresses).
+                # The load of a spilled register is the last use of its word: L2 evicts it first
+                # (PTX ISA, "Cache Operators": .lu is the same as .cs for global addresses).
                 routes[n, [0, -1]] = LOCAL_LAST if ".LU" in site.opcode else LOCAL
             elif site.space == "generic":
                 routes[n, -1] = LOCAL

@@ -45,8 +45,8 @@ CACHED, IN_LOCAL, COUNTED, IN_BURST, EVICTED_FIRST, PAST_L2, NOT_ALLOCATED, KEPT
 )
 """Flags of a stream: it goes through a cache; it accesses local memory; a serialization condition
 gives its transactions; it belongs to the same burst as the previous access; its lines are evicted
-first (those of local memory only from L2); it bypasses L2; it brings no line into its first cache; its lines are evicted last from its
-first cache."""
+first (those of local memory only from L2); it bypasses L2; it brings no line into its first cache;
+its lines are evicted last from its first cache."""
 L2_GROUP, FILTERED = 8, 11
 """The bits of a stream's flags from ``L2_GROUP`` on hold the route's value at PREFETCHED; those
 from ``FILTERED`` on, the value at DOUBLINGS."""
