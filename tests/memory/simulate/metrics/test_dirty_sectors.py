@@ -56,10 +56,8 @@ def test_where_the_share_is_not_known_l2_keeps_what_came_in_last():
     assert left == pytest.approx(5632 * 1024 / 32 / 3, rel=0.02)
 
 
-@pytest.mark.parametrize(("each", "rounds"), [(4, 1), (16, 3)])
-def test_data_stored_again_and_again_is_written_each_time_if_half_of_l2_cannot_hold_it(
-    each, rounds
-):
+@pytest.mark.parametrize(("each", "times"), [(4, 1), (16, 3)])
+def test_data_stored_again_and_again_is_written_each_time_if_half_of_l2_cannot_hold_it(each, times):
     # 1 MB or 4.25 MB, of 5.5 MB that L2 holds, half of them dirty.
     source = """extern "C" __global__ void again(volatile float *to, int each, int rounds) {
         int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
@@ -72,4 +70,4 @@ def test_data_stored_again_and_again_is_written_each_time_if_half_of_l2_cannot_h
     traffic = simulate_launch(
         kernel, Launch((n // 256, 1, 1), (256, 1, 1)), inputs, MACHINE
     ).traffic
-    assert traffic.dirtied.value == rounds * n * each * 4 // 32
+    assert traffic.dirtied.value == times * n * each * 4 // 32
