@@ -31,6 +31,7 @@ def dirtied(requests, most_dirty):
 
 
 def expected(requests, ways):
+    # So few ways that policy ``aged`` draws from one line: that not stored to for longest.
     sets, total = defaultdict(OrderedDict), 0
     for p, line, sectors in requests:
         if p == STORES_PAST_L2:

@@ -70,4 +70,5 @@ def test_data_stored_again_and_again_is_written_each_time_if_half_of_l2_cannot_h
     traffic = simulate_launch(
         kernel, Launch((n // 256, 1, 1), (256, 1, 1)), inputs, MACHINE
     ).traffic
-    assert traffic.dirtied.value == times * n * each * 4 // 32
+    # Of 4.25 MB some sectors are still dirty, since which line is written back is drawn at random.
+    assert traffic.dirtied.value == pytest.approx(times * n * each * 4 // 32, rel=0.05)

@@ -1,9 +1,10 @@
 """Which lines of L2 are dirty, where L2 writes back early so that only a part of it ever is.
 
 On such GPUs a store that would make more lines of a set dirty than ``most_dirty`` of its ways has
-the line of that set written to DRAM that was not stored to for longest. It stays in L2, clean, and
+one of those that were not stored to for longest written to DRAM. The line stays in L2, clean, and
 becomes dirty again with the next store to it. So whether a line is dirty depends on stores alone,
-and a cache of that many ways which sees nothing but stores holds just the dirty lines.
+and a cache of that many ways which sees nothing but stores holds just the dirty lines. Its policy
+is ``aged``, as that of L2 itself.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def new_dirty_lines(l2: Geometry, most_dirty: float | None, per_line: int) -> Di
         shape = Geometry(1, 1, 1)
     else:
         ways = max(1, round(l2.ways * most_dirty))
-        shape = Geometry(1, l2.sets, ways, "lru", hashed=l2.hashed, split=l2.split)
+        shape = Geometry(1, l2.sets, ways, "aged", hashed=l2.hashed, split=l2.split)
     caches = new_caches([shape], line_sectors=per_line)
     return DirtyLines(most_dirty is not None, caches, np.zeros(1, np.int64))
 
