@@ -19,6 +19,7 @@ from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import caution, hint_notes
 from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
+from placewise.advisor.explain.local_memory import local_in_words
 from placewise.advisor.explain.notes import (
     atomics_note,
     bound_note,
@@ -54,7 +55,7 @@ from placewise.advisor.forms.timing import Timed, corrections_of, ratio_of_times
 from placewise.advisor.forms.write_form import writable
 from placewise.advisor.prepare import Prepared, Profiling, prepare
 from placewise.cases import load_case
-from placewise.choose import Candidate, combinations, judged, search
+from placewise.choose import Candidate, Choice, combinations, judged, search
 from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
@@ -157,11 +158,12 @@ def advise(
             present = replace(
                 present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed)
             )
+    too_large: tuple[Choice, ...] = ()
     if chooser is Chooser.TIMELINE:
         chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
         if undo and finalists:
             present, undone = with_undone(prepared, present, progress)
-            present, shared = with_shared_locals(prepared, present, progress)
+            present, shared, too_large = with_shared_locals(prepared, present, progress)
             own = undone + shared + padded_forms(prepared, present, progress)
             chosen += range(len(options), len(options) + len(own))
             options += own
@@ -192,7 +194,7 @@ def advise(
         verdict=verdict + loads_alone(prepared.case.language),
         why=_why(best, present, prepared),
         placements=combinations(prepared.legality),
-        illegal=prepared.legality.illegal,
+        illegal=prepared.legality.illegal + too_large,
         patterns=(
             *scattered(prepared.profile, facts, prepared.case.language, placed_by_data(prepared)),
             *conflicting(present.timed),
@@ -247,11 +249,12 @@ def _window_may_gain(present: Timed) -> bool:
 
 def _why(best: Option | None, present: Option, prepared: Prepared) -> str:
     """Whether the grid is too small for the GPU; what limits the kernel and what the move changes;
-    then what its small blocks waste."""
+    which array in local memory is the cause; then what its small blocks waste."""
     launch, machine = prepared.case.launch, prepared.machine
     said = (
         grid_in_words(launch, machine),
         why_in_words(best, present),
+        local_in_words(prepared, present.timed),
         block_size_in_words(launch, machine, prepared.occupancy),
     )
     return " ".join(filter(None, said))

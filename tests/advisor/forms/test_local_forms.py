@@ -45,3 +45,42 @@ def test_the_array_that_the_user_names_goes_to_shared_memory():
     assert verify(rewrite(small, {"counts": "shared"}, "A100"), small).identical
     with pytest.raises(CaseError, match="can go to shared, nowhere else"):
         rewrite(small, {"counts": "constant"}, "A100")
+
+
+WALK = """
+__global__ void walk(const float *in, float *out, int rounds) {
+    float ring[96];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 96; k++) ring[k] = in[i];
+    float sum = 0.0f;
+    for (int r = 0, at = 0; r < rounds; r++, at = (at + 5) % 96) ring[at] += sum += ring[at];
+    out[i] = sum;
+}
+"""
+
+
+def walk(block, n=1 << 16):
+    data = np.random.default_rng(1).random(n, np.float32)
+    arguments = [data, np.zeros_like(data), np.int32(100)]
+    return make_case("walk", WALK, arguments, block=block, problem=n)
+
+
+def test_smaller_blocks_are_named_where_a_block_s_arrays_do_not_fit():
+    found = advise(walk(256), "RTX2080Ti", finalists=1)
+    (refused,) = [c for c in found.illegal if c.array == "ring"]
+    # 96 floats of each thread; a kernel may declare 48 KB.
+    assert refused.space == "shared"
+    assert refused.reason.startswith("those of 256 threads take 96 KB, a kernel may declare 48 KB")
+    assert refused.reason.endswith("those of blocks of 128 threads would fit")
+    # 256 blocks of 256 threads at a time: 24 MB.
+    assert "each thread's own 'ring' in local memory: those of the 65,536 threads" in found.why
+    assert "take 24 MB, more than L2 holds (5.5 MB)" in found.why
+    assert found.why.endswith("ask again with blocks of at most so many.")
+
+
+@pytest.mark.slow
+def test_blocks_of_the_size_that_was_named_gain():
+    found = advise(walk(128), "RTX2080Ti", finalists=1)
+    assert not [c for c in found.illegal if c.array == "ring"]
+    assert found.verdict.startswith("Move ring → shared: predicted")
+    assert "Shared memory has room" not in found.why

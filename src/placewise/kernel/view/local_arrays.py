@@ -5,7 +5,9 @@ The compiler keeps such an array in local memory where its indices are not known
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 
@@ -84,6 +86,16 @@ def local_array(case: Case, name: str) -> LocalArray:
             f"(line {error.line})",
             where=case.filename,
         ) from None
+
+
+def local_arrays_at(case: Case, lines: Collection[int]) -> tuple[LocalArray, ...]:
+    """The arrays that each thread has for itself which one of these lines of the source accesses;
+    without those that :func:`local_array` refuses."""
+    found = []
+    for name in local_array_names(case):
+        with contextlib.suppress(UnsupportedError):
+            found.append(local_array(case, name))
+    return tuple(one for one in found if not one.accesses.isdisjoint(lines))
 
 
 def _declared(kernel: ParsedKernel) -> list[Node]:
