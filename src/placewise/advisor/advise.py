@@ -158,12 +158,12 @@ def advise(
             present = replace(
                 present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed)
             )
-    too_large: tuple[Choice, ...] = ()
+    refused: tuple[Choice, ...] = ()
     if chooser is Chooser.TIMELINE:
         chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
         if undo and finalists:
             present, undone = with_undone(prepared, present, progress)
-            present, shared, too_large = with_shared_locals(prepared, present, progress)
+            present, shared, refused = with_shared_locals(prepared, present, progress)
             own = undone + shared + padded_forms(prepared, present, progress)
             chosen += range(len(options), len(options) + len(own))
             options += own
@@ -194,7 +194,7 @@ def advise(
         verdict=verdict + loads_alone(prepared.case.language),
         why=_why(best, present, prepared),
         placements=combinations(prepared.legality),
-        illegal=prepared.legality.illegal + too_large,
+        illegal=prepared.legality.illegal + refused,
         patterns=(
             *scattered(prepared.profile, facts, prepared.case.language, placed_by_data(prepared)),
             *conflicting(present.timed),

@@ -59,10 +59,10 @@ __global__ void walk(const float *in, float *out, int rounds) {
 """
 
 
-def walk(block, n=1 << 16):
+def walk(block, n=1 << 16, source=WALK):
     data = np.random.default_rng(1).random(n, np.float32)
     arguments = [data, np.zeros_like(data), np.int32(100)]
-    return make_case("walk", WALK, arguments, block=block, problem=n)
+    return make_case("walk", source, arguments, block=block, problem=n)
 
 
 def test_smaller_blocks_are_named_where_a_block_s_arrays_do_not_fit():
@@ -76,6 +76,14 @@ def test_smaller_blocks_are_named_where_a_block_s_arrays_do_not_fit():
     assert "each thread's own 'ring' in local memory: those of the 65,536 threads" in found.why
     assert "take 24 MB, more than L2 holds (5.5 MB)" in found.why
     assert found.why.endswith("ask again with blocks of at most so many.")
+
+
+def test_an_array_that_cannot_move_is_named_with_the_reason():
+    source = WALK.replace("float ring[96];", "float ring[96] = {1.0f};")
+    found = advise(walk(128, source=source), "RTX2080Ti", finalists=1)
+    (refused,) = [c for c in found.illegal if c.array == "ring"]
+    assert refused.reason == "it is set to other values than zero where it is declared (line 3)"
+    assert found.why.endswith("accesses each thread's own 'ring' in local memory.")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from placewise.advisor.forms.timing import Timed
 from placewise.advisor.prepare import Prepared
 from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
-from placewise.kernel.view.local_arrays import local_arrays_at
+from placewise.kernel.view.local_arrays import LocalArray, local_arrays_at
 
 
 def local_in_words(prepared: Prepared, present: Timed | None) -> str:
@@ -27,19 +27,26 @@ def local_in_words(prepared: Prepared, present: Timed | None) -> str:
     in_local = any(site.space == "local" and site.source_line == line for site in sites)
     if prepared.case.language is not Language.CUDA or not in_local:
         return ""
+    own = local_arrays_at(prepared.case, {line})
+    names = [*(array.name for array in own.movable), *own.refused]
+    if not names:
+        return ""
+    size = _size_in_words(own.movable[0], prepared) if own.movable else ""
+    return f"Line {line} accesses each thread's own '{names[0]}' in local memory{size}."
+
+
+def _size_in_words(array: LocalArray, prepared: Prepared) -> str:
+    """That the arrays of all threads exceed L2, and how small blocks must be to share them."""
     launch, machine = prepared.case.launch, prepared.machine
     blocks = min(launch.blocks, machine.processor.sms * prepared.occupancy.blocks)
     threads = blocks * launch.threads_per_block
-    for array in local_arrays_at(prepared.case, {line}):
-        said = f"Line {line} accesses each thread's own '{array.name}' in local memory"
-        held = None if machine.l2 is None else machine.l2.size_bytes
-        taken = array.bytes * threads
-        if held and taken > held:
-            said += f": those of the {threads:,} threads that run at a time take "
-            said += f"{in_words(taken)}, more than L2 holds ({in_words(held)})"
-        most = threads_that_fit(array, prepared)
-        if most and too_large(array, prepared):
-            said += f". Shared memory has room for those of {most} threads: ask again with blocks "
-            said += "of at most so many"
-        return f"{said}."
-    return ""
+    taken, said = array.bytes * threads, ""
+    held = None if machine.l2 is None else machine.l2.size_bytes
+    if held and taken > held:
+        said += f": those of the {threads:,} threads that run at a time take {in_words(taken)}, "
+        said += f"more than L2 holds ({in_words(held)})"
+    most = threads_that_fit(array, prepared)
+    if most and too_large(array, prepared):
+        said += f". Shared memory has room for those of {most} threads: ask again with blocks of "
+        said += "at most so many"
+    return said

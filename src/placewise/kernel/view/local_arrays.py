@@ -5,7 +5,6 @@ The compiler keeps such an array in local memory where its indices are not known
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -88,14 +87,30 @@ def local_array(case: Case, name: str) -> LocalArray:
         ) from None
 
 
-def local_arrays_at(case: Case, lines: Collection[int]) -> tuple[LocalArray, ...]:
-    """The arrays that each thread has for itself which one of these lines of the source accesses;
-    without those that :func:`local_array` refuses."""
-    found = []
-    for name in local_array_names(case):
-        with contextlib.suppress(UnsupportedError):
-            found.append(local_array(case, name))
-    return tuple(one for one in found if not one.accesses.isdisjoint(lines))
+@dataclass(frozen=True)
+class LocalArraysAt:
+    """The threads' own arrays that some lines of the source access."""
+
+    movable: tuple[LocalArray, ...]
+    refused: dict[str, str]
+    """Why the others cannot be somewhere else, by name."""
+
+
+def local_arrays_at(case: Case, lines: Collection[int]) -> LocalArraysAt:
+    """The arrays that each thread has for itself and that one of these lines accesses."""
+    kernel = parse_kernel(case)
+    uses = [n for n in kernel.body.walk() if n.kind == "DECL_REF_EXPR" and n.line in lines]
+    named = {n.name for n in uses}
+    declared = [n for n in _declared(kernel) if n.name in named]
+    movable, refused = [], {}
+    for one in declared:
+        try:
+            if [n.name for n in declared].count(one.name) > 1:
+                raise RefusedError("several arrays have this name", one)
+            movable.append(_array(kernel, one))
+        except RefusedError as error:
+            refused[one.name] = f"{error.reason} (line {error.line})"
+    return LocalArraysAt(tuple(movable), refused)
 
 
 def _declared(kernel: ParsedKernel) -> list[Node]:

@@ -27,8 +27,7 @@ def with_shared_locals(
     prepared: Prepared, present: Option, progress: Progress
 ) -> tuple[Option, list[Option], tuple[Choice, ...]]:
     """The present form, its placement with the threads' own arrays in it; an option for each of
-    these that can be in shared memory and was proven and timed there; and those that are too large
-    for it.
+    these that can be in shared memory and was proven and timed there; and those that cannot.
 
     Only arrays that the compiler keeps in local memory are tried: others are in registers.
     """
@@ -38,10 +37,9 @@ def with_shared_locals(
         return present, [], ()
     own = local_arrays_at(prepared.case, lines)
     space = shared_space(prepared.machine)
-    fitting = [one for one in own if not too_large(one, prepared)][:MOST]
-    refused = tuple(
-        Choice(one.name, space, _in_words(one, prepared)) for one in own if too_large(one, prepared)
-    )
+    fitting = [one for one in own.movable if not too_large(one, prepared)][:MOST]
+    large = {a.name: _in_words(a, prepared) for a in own.movable if too_large(a, prepared)}
+    refused = tuple(Choice(name, space, why) for name, why in (large | own.refused).items())
 
     def write(local: LocalArray) -> Rewritten:
         return share_local(prepared.case, prepared.view, local, space)
