@@ -36,7 +36,7 @@ def local_in_words(prepared: Prepared, present: Timed | None) -> str:
 
 
 def _size_in_words(array: LocalArray, prepared: Prepared) -> str:
-    """That the arrays of all threads exceed L2, and how small blocks must be to share them."""
+    """By how much the threads' arrays exceed L2, and how small blocks must be to share them."""
     launch, machine = prepared.case.launch, prepared.machine
     blocks = min(launch.blocks, machine.processor.sms * prepared.occupancy.blocks)
     threads = blocks * launch.threads_per_block
