@@ -19,7 +19,7 @@ from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import caution, hint_notes
 from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
-from placewise.advisor.explain.local_memory import local_in_words
+from placewise.advisor.explain.local_memory import local_in_words, smaller_blocks_in_words
 from placewise.advisor.explain.notes import (
     atomics_note,
     bound_note,
@@ -191,7 +191,9 @@ def advise(
         present=present,
         options=tuple(options),
         recommended=best,
-        verdict=verdict + loads_alone(prepared.case.language),
+        verdict=verdict
+        + smaller_blocks_in_words(prepared, present.timed)
+        + loads_alone(prepared.case.language),
         why=_why(best, present, prepared),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal + refused,
