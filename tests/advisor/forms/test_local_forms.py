@@ -70,8 +70,8 @@ def test_smaller_blocks_are_named_where_a_block_s_arrays_do_not_fit():
     (refused,) = [c for c in found.illegal if c.array == "ring"]
     # 96 floats of each thread; a kernel may declare 48 KB.
     assert refused.space == "shared"
-    assert refused.reason.startswith("those of 256 threads take 96 KB, a kernel may declare 48 KB")
-    assert refused.reason.endswith("those of blocks of 128 threads would fit")
+    assert refused.reason.startswith("the arrays of a block's 256 threads take 96 KB, 48 KB of")
+    assert refused.reason.endswith("those of 128 threads would fit")
     # 256 blocks of 256 threads at a time: 24 MB.
     assert "each thread's own 'ring' in local memory: those of the 65,536 threads" in found.why
     assert found.why.endswith("take 24 MB, more than L2 holds (5.5 MB).")

@@ -9,7 +9,7 @@ from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
 from placewise.kernel.view.local_arrays import LocalArray, LocalArraysAt, local_arrays_at
 
-NONE = LocalArraysAt((), {})
+NO_ARRAYS = LocalArraysAt((), {})
 
 
 def local_in_words(prepared: Prepared, present: Timed | None) -> str:
@@ -19,20 +19,19 @@ def local_in_words(prepared: Prepared, present: Timed | None) -> str:
     Such as ``Line 9 accesses each thread's own 'ring' in local memory: those of the 69,632 threads
     that run at a time take 25.5 MB, more than L2 holds (5.5 MB).``
     """
-    line, own = _limiting(prepared, present)
-    names = [*(array.name for array in own.movable), *own.refused]
+    line, arrays = _limiting(prepared, present)
+    names = [*(array.name for array in arrays.movable), *arrays.refused]
     if not names:
         return ""
     said = f"Line {line} accesses each thread's own '{names[0]}' in local memory"
-    return f"{said}{_size_in_words(own.movable[0], prepared) if own.movable else ''}."
+    return f"{said}{_sizes_in_words(arrays.movable[0], prepared) if arrays.movable else ''}."
 
 
 def smaller_blocks_in_words(prepared: Prepared, present: Timed | None) -> str:
-    """To ask again with smaller blocks, as a sentence that follows the verdict, where shared memory
-    has room for the threads' own arrays that limit the kernel only then; else empty."""
+    """To ask again with smaller blocks, as a sentence that follows the verdict, where the array
+    that limits the kernel fits shared memory only with smaller blocks; else empty."""
     for array in _limiting(prepared, present)[1].movable:
-        most = threads_that_fit(array, prepared)
-        if most and too_large(array, prepared):
+        if too_large(array, prepared) and (most := threads_that_fit(array, prepared)):
             return (
                 f" Ask again with blocks of at most {most} threads: then each thread's "
                 f"'{array.name}' fits shared memory."
@@ -42,20 +41,26 @@ def smaller_blocks_in_words(prepared: Prepared, present: Timed | None) -> str:
 
 def _limiting(prepared: Prepared, present: Timed | None) -> tuple[int, LocalArraysAt]:
     """The line that causes most of what limits the kernel, and the arrays in local memory that it
-    accesses; 0 and none where it accesses no local memory."""
+    accesses; 0 and none where it accesses no local memory, where arithmetic limits the kernel, and
+    where registers are spilled, whose accesses cannot be told from those of arrays."""
     prediction = None if present is None else present.prediction
-    if prediction is None or not prediction.parts or not prediction.parts[0].lines:
-        return 0, NONE
-    line = int(prediction.parts[0].lines[0][0].rpartition(":")[2])
-    sites = prepared.execution.sites
-    in_local = any(site.space == "local" and site.source_line == line for site in sites)
+    spills = prepared.kernel.spills
+    if prediction is None or not prediction.parts or (spills is not None and spills.store_bytes):
+        return 0, NO_ARRAYS
+    limit = prediction.parts[0]
+    if not limit.lines or limit.path == "issue" or limit.path.endswith(" pipe"):
+        return 0, NO_ARRAYS
+    file, _, number = limit.lines[0][0].rpartition(":")
+    place = file, int(number)
+    sites = [site for site in prepared.execution.sites if site.space == "local"]
+    in_local = any((site.source_file, site.source_line) == place for site in sites)
     if prepared.case.language is not Language.CUDA or not in_local:
-        return 0, NONE
-    return line, local_arrays_at(prepared.case, {line})
+        return 0, NO_ARRAYS
+    return place[1], local_arrays_at(prepared.case, {place[1]})
 
 
-def _size_in_words(array: LocalArray, prepared: Prepared) -> str:
-    """By how much the threads' arrays exceed L2; empty where they do not."""
+def _sizes_in_words(array: LocalArray, prepared: Prepared) -> str:
+    """The size of all threads' arrays and that of L2; empty where L2 is larger."""
     launch, machine = prepared.case.launch, prepared.machine
     blocks = min(launch.blocks, machine.processor.sms * prepared.occupancy.blocks)
     threads = blocks * launch.threads_per_block

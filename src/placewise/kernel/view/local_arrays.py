@@ -93,15 +93,15 @@ class LocalArraysAt:
 
     movable: tuple[LocalArray, ...]
     refused: dict[str, str]
-    """Why the others cannot be somewhere else, by name."""
+    """Why the others cannot be moved, by name."""
 
 
 def local_arrays_at(case: Case, lines: Collection[int]) -> LocalArraysAt:
     """The arrays that each thread has for itself and that one of these lines accesses."""
     kernel = parse_kernel(case)
     uses = [n for n in kernel.body.walk() if n.kind == "DECL_REF_EXPR" and n.line in lines]
-    named = {n.name for n in uses}
-    declared = [n for n in _declared(kernel) if n.name in named]
+    used = {n.target for n in uses}
+    declared = [n for n in _declared(kernel) if n.id in used and not _is_static(kernel, n)]
     movable, refused = [], {}
     for one in declared:
         try:
@@ -111,6 +111,11 @@ def local_arrays_at(case: Case, lines: Collection[int]) -> LocalArraysAt:
         except RefusedError as error:
             refused[one.name] = f"{error.reason} (line {error.line})"
     return LocalArraysAt(tuple(movable), refused)
+
+
+def _is_static(kernel: ParsedKernel, declared: Node) -> bool:
+    """Whether all threads have the array in common."""
+    return re.search(rb"\bstatic\b", kernel.text[declared.start : declared.location]) is not None
 
 
 def _declared(kernel: ParsedKernel) -> list[Node]:

@@ -1,5 +1,6 @@
 """Arrays of each thread's own in shared memory: element ``e`` of all threads of a block side by
-side, so that lanes never meet in a bank, whichever elements they access.
+side. With elements of 4 bytes and blocks of whole warps lanes never meet in a bank, whichever
+elements they access.
 
 ``float best[8]`` becomes ``__shared__ float best[8][256]`` for blocks of 256 threads, and
 ``best[e]`` becomes ``best[e][this_thread]``.

@@ -1,7 +1,8 @@
 """Arrays of each thread's own, tried in shared memory.
 
 Local memory is part of global memory. Where lanes access different elements of their arrays, each
-access takes as many sectors; in shared memory it takes one wavefront.
+access takes a sector for each of them; in shared memory it takes one wavefront, if elements have 4
+bytes.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ _STEP = "trying threads' own arrays in shared memory"
 def with_shared_locals(
     prepared: Prepared, present: Option, progress: Progress
 ) -> tuple[Option, list[Option], tuple[Choice, ...]]:
-    """The present form, its placement with the threads' own arrays in it; an option for each of
-    these that can be in shared memory and was proven and timed there; and those that cannot.
+    """Try the threads' own arrays that the kernel accesses in local memory in shared memory.
 
-    Only arrays that the compiler keeps in local memory are tried: others are in registers.
+    Returns the present form, whose placement then has the arrays that were proven and timed there;
+    an option for each of these; and, of kernels that spill no registers, the arrays that are too
+    large for it or cannot be moved, with the reason.
     """
     sites = [site for site in prepared.execution.sites if site.space == "local"]
     lines = {site.source_line for site in sites if site.source_line is not None}
@@ -38,15 +40,19 @@ def with_shared_locals(
     own = local_arrays_at(prepared.case, lines)
     space = shared_space(prepared.machine)
     fitting = [one for one in own.movable if not too_large(one, prepared)][:MOST]
-    large = {a.name: _in_words(a, prepared) for a in own.movable if too_large(a, prepared)}
-    refused = tuple(Choice(name, space, why) for name, why in (large | own.refused).items())
+    refused = {a.name: _why_too_large(a, prepared) for a in own.movable if too_large(a, prepared)}
+    refused |= own.refused
+    if prepared.kernel.spills is not None and prepared.kernel.spills.store_bytes:
+        # The accesses may be those of spilled registers, and the arrays in registers.
+        refused = {}
 
     def write(local: LocalArray) -> Rewritten:
         return share_local(prepared.case, prepared.view, local, space)
 
     found = tried_own(_STEP, fitting, write, prepared, present, progress)
     present = with_spaces(present, ((one.name, LOCAL) for one in found))
-    return present, list(found.values()), refused
+    stay = tuple(Choice(name, space, why) for name, why in refused.items())
+    return present, list(found.values()), stay
 
 
 def too_large(local: LocalArray, prepared: Prepared) -> bool:
@@ -63,9 +69,9 @@ def _room_bytes(prepared: Prepared) -> int:
     return STATIC_SHARED_BYTES - prepared.kernel.static_shared_bytes
 
 
-def _in_words(local: LocalArray, prepared: Prepared) -> str:
+def _why_too_large(local: LocalArray, prepared: Prepared) -> str:
     threads = prepared.case.launch.threads_per_block
-    said = f"those of {threads} threads take {in_words(local.bytes * threads)}, "
-    said += f"a kernel may declare {in_words(_room_bytes(prepared))} more"
+    said = f"the arrays of a block's {threads} threads take {in_words(local.bytes * threads)}, "
+    said += f"{in_words(_room_bytes(prepared))} of static shared memory are left"
     most = threads_that_fit(local, prepared)
-    return f"{said}; those of blocks of {most} threads would fit" if most else said
+    return f"{said}; those of {most} threads would fit" if most else said

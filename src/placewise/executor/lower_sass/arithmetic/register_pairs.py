@@ -58,12 +58,14 @@ class Pairs:
         return low, high
 
     def known(self, low: Node, high: Node) -> Node | None:
-        """The 64-bit value of a pair, if there is a simpler form than joining its halves."""
+        """The 64-bit value of a pair; None where its halves must be joined. Where one condition
+        chooses both halves, what it chooses from may be joined."""
         if _chosen_alike(low, high):
             return self.wide(low, high)
-        return self._simple(low, high)
+        return self._without_join(low, high)
 
-    def _simple(self, low: Node, high: Node) -> Node | None:
+    def _without_join(self, low: Node, high: Node) -> Node | None:
+        """The 64-bit value of a pair that is no choice, where its halves need not be joined."""
         found = self._wide.get((low.number, high.number))
         if found is not None:
             return found
@@ -75,7 +77,7 @@ class Pairs:
                 return b.pure("zext", "i64", low)
         if low.op == high.op == "param" and high.integer == low.integer + 4:
             return b.pure("param", "i64", attr=low.integer)
-        if high.op == "ashr" and high.args[0] is low and high.args[1].attr == 31:
+        if high.op == "ashr" and high.args[0] is low and _is_31(high.args[1]):
             return b.pure("sext", "i64", low)
         return None
 
@@ -85,7 +87,7 @@ class Pairs:
         pairs = [(low, high)]
         while pairs:
             first, second = pairs[-1]
-            value = self._simple(first, second)
+            value = self._without_join(first, second)
             if value is None and _chosen_alike(first, second):
                 parts = [(first.args[k], second.args[k]) for k in (1, 2)]
                 open_parts = [p for p in parts if (p[0].number, p[1].number) not in self._wide]
@@ -127,3 +129,7 @@ class Pairs:
 def _chosen_alike(low: Node, high: Node) -> bool:
     """Whether one condition chooses both halves."""
     return low.op == high.op == "select" and low.args[0] is high.args[0]
+
+
+def _is_31(node: Node) -> bool:
+    return node.op == "const" and node.integer == 31

@@ -1,10 +1,11 @@
 """Which lines of L2 are dirty, where L2 writes back early so that only a part of it ever is.
 
-On such GPUs a store that would make more lines of a set dirty than ``most_dirty`` of its ways has
-one of those that were not stored to for longest written to DRAM. The line stays in L2, clean, and
-becomes dirty again with the next store to it. So whether a line is dirty depends on stores alone,
-and a cache of that many ways which sees nothing but stores holds just the dirty lines. Its policy
-is ``aged``, as that of L2 itself.
+When a store would make more lines of a set dirty than ``most_dirty`` of its ways, one of those that
+were not stored to for longest is written to DRAM. It stays in L2, clean, and becomes dirty again
+with the next store to it. Reads are taken not to write back dirty lines (an RTX 2080 Ti was
+recorded to keep half of L2 dirty however much was read). So a cache of that many ways which sees
+nothing but stores holds just the dirty lines. Its policy is ``aged``, the usual one of L2. Whether
+GPUs count lines or sectors is not known, as the recorded kernels fill their lines.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class DirtyLines(NamedTuple):
     """False where L2 writes back only what it evicts; then nothing is recorded here."""
     lines: Caches
     dirtied: NDArray[np.int64]
-    """(1,) number of sectors that became dirty, as often as they did."""
+    """(1,) number of sectors that became dirty; a sector counts again each time that it does, and
+    each store past L2."""
 
 
 def new_dirty_lines(l2: Geometry, most_dirty: float | None, per_line: int) -> DirtyLines:
@@ -68,10 +70,10 @@ def note_stores(
         p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
         if stored[p]:
             sectors = (request >> SECTOR_BIT) & SECTORS
-            turned = sectors
+            newly_dirty = sectors
             if not streams.rows[p].flags & PAST_L2:
-                turned, _, _ = access(
+                newly_dirty, _, _ = access(
                     dirty.lines, 0, 0, request >> shift, sectors, per_line, WRITE_BACK
                 )
-            total += bits(turned)
+            total += bits(newly_dirty)
     dirty.dirtied[0] += total
