@@ -19,7 +19,12 @@ from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import caution, hint_notes
 from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
-from placewise.advisor.explain.local_memory import local_in_words, smaller_blocks_in_words
+from placewise.advisor.explain.local_memory import (
+    Limiting,
+    limiting_arrays,
+    local_in_words,
+    smaller_blocks_in_words,
+)
 from placewise.advisor.explain.notes import (
     atomics_note,
     bound_note,
@@ -174,6 +179,7 @@ def advise(
         chosen = _among(moved, options, now, prepared, measured_ms, known=[])
         prove(chosen, options, prepared, present, progress, slower=True)
         best = best_by(chooser, [options[at] for at in chosen])
+    limiting = limiting_arrays(prepared, present.timed)
     written = [options[at] for at in chosen]
     # Forms that were timed come first, since less is known about the others.
     options.sort(key=lambda o: (o.rerun is None, o.judged.faster is None, o.ratio))
@@ -192,9 +198,9 @@ def advise(
         options=tuple(options),
         recommended=best,
         verdict=verdict
-        + smaller_blocks_in_words(prepared, present.timed)
+        + smaller_blocks_in_words(limiting, prepared)
         + loads_alone(prepared.case.language),
-        why=_why(best, present, prepared),
+        why=_why(best, present, limiting, prepared),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal + refused,
         patterns=(
@@ -249,14 +255,14 @@ def _window_may_gain(present: Timed) -> bool:
     return present.ms >= (1.0 + LEAST_GAIN_OF_WINDOW) * present.held_ms
 
 
-def _why(best: Option | None, present: Option, prepared: Prepared) -> str:
+def _why(best: Option | None, present: Option, limiting: Limiting, prepared: Prepared) -> str:
     """Whether the grid is too small for the GPU; what limits the kernel and what the move changes;
     which array in local memory is the cause; then what its small blocks waste."""
     launch, machine = prepared.case.launch, prepared.machine
     said = (
         grid_in_words(launch, machine),
         why_in_words(best, present),
-        local_in_words(prepared, present.timed),
+        local_in_words(limiting, prepared),
         block_size_in_words(launch, machine, prepared.occupancy),
     )
     return " ".join(filter(None, said))

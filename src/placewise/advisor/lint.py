@@ -161,7 +161,7 @@ def _spills(run: SimulatedLaunch, sites: list[SiteTraffic]) -> list[Remark]:
     compiler's own figures, so arrays that the source keeps in local memory do not count as
     spills."""
     spills = run.kernel.spills
-    if spills is None or not spills.store_bytes + spills.load_bytes:
+    if spills is None or not run.kernel.spills_registers:
         return []
     local = [s for s in sites if s.site.space == "local"]
     by_line: dict[SourceLine | None, float] = {}

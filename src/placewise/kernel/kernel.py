@@ -45,6 +45,11 @@ class Kernel(ShortRepr):
     """The CUDA C++ and the options that it was compiled from; None for a kernel of another
     language."""
 
+    @property
+    def spills_registers(self) -> bool:
+        """Whether the compiler reported registers that did not fit and went to local memory."""
+        return self.spills is not None and self.spills.store_bytes + self.spills.load_bytes > 0
+
     def _in_short(self) -> str:
         registers = "" if self.registers is None else f", {self.registers} registers a thread"
         return f"{self.name} for {self.arch}{registers}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from placewise.advisor.forms.own.local_forms import threads_that_fit, too_large
 from placewise.advisor.forms.timing import Timed
 from placewise.advisor.prepare import Prepared
@@ -9,54 +11,65 @@ from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
 from placewise.kernel.view.local_arrays import LocalArray, LocalArraysAt, local_arrays_at
 
-NO_ARRAYS = LocalArraysAt((), {})
+
+@dataclass(frozen=True)
+class Limiting:
+    """The threads' own arrays in local memory that are accessed where most of what limits a kernel
+    comes from."""
+
+    line: int
+    """Line of the source; 0 where there are no such arrays."""
+    arrays: LocalArraysAt
 
 
-def local_in_words(prepared: Prepared, present: Timed | None) -> str:
-    """Which array of each thread's own is accessed, in local memory, at the line that causes most
-    of what limits the kernel; empty where there is no such array.
+NOTHING = Limiting(0, LocalArraysAt((), {}))
+
+
+def limiting_arrays(prepared: Prepared, present: Timed | None) -> Limiting:
+    """The arrays in local memory at the line that causes most of what limits the kernel.
+
+    None where arithmetic limits it, and where registers are spilled: their accesses cannot be told
+    from those of arrays.
+    """
+    prediction = None if present is None else present.prediction
+    if prediction is None or not prediction.parts or prepared.kernel.spills_registers:
+        return NOTHING
+    limit = prediction.parts[0]
+    if not limit.lines or limit.path == "issue" or limit.path.endswith(" pipe"):
+        return NOTHING
+    file, _, number = limit.lines[0][0].rpartition(":")
+    place = file, int(number)
+    sites = [site for site in prepared.execution.sites if site.space == "local"]
+    in_local = any((site.source_file, site.source_line) == place for site in sites)
+    if prepared.case.language is not Language.CUDA or not in_local:
+        return NOTHING
+    return Limiting(place[1], local_arrays_at(prepared.case, {place[1]}))
+
+
+def local_in_words(limiting: Limiting, prepared: Prepared) -> str:
+    """Which array limits the kernel, as a sentence; empty where none does.
 
     Such as ``Line 9 accesses each thread's own 'ring' in local memory: those of the 69,632 threads
     that run at a time take 25.5 MB, more than L2 holds (5.5 MB).``
     """
-    line, arrays = _limiting(prepared, present)
+    arrays = limiting.arrays
     names = [*(array.name for array in arrays.movable), *arrays.refused]
     if not names:
         return ""
-    said = f"Line {line} accesses each thread's own '{names[0]}' in local memory"
+    said = f"Line {limiting.line} accesses each thread's own '{names[0]}' in local memory"
     return f"{said}{_sizes_in_words(arrays.movable[0], prepared) if arrays.movable else ''}."
 
 
-def smaller_blocks_in_words(prepared: Prepared, present: Timed | None) -> str:
+def smaller_blocks_in_words(limiting: Limiting, prepared: Prepared) -> str:
     """To ask again with smaller blocks, as a sentence that follows the verdict, where the array
     that limits the kernel fits shared memory only with smaller blocks; else empty."""
-    for array in _limiting(prepared, present)[1].movable:
+    for array in limiting.arrays.movable:
         if too_large(array, prepared) and (most := threads_that_fit(array, prepared)):
             return (
                 f" Ask again with blocks of at most {most} threads: then each thread's "
                 f"'{array.name}' fits shared memory."
             )
     return ""
-
-
-def _limiting(prepared: Prepared, present: Timed | None) -> tuple[int, LocalArraysAt]:
-    """The line that causes most of what limits the kernel, and the arrays in local memory that it
-    accesses; 0 and none where it accesses no local memory, where arithmetic limits the kernel, and
-    where registers are spilled, whose accesses cannot be told from those of arrays."""
-    prediction = None if present is None else present.prediction
-    spills = prepared.kernel.spills
-    if prediction is None or not prediction.parts or (spills is not None and spills.store_bytes):
-        return 0, NO_ARRAYS
-    limit = prediction.parts[0]
-    if not limit.lines or limit.path == "issue" or limit.path.endswith(" pipe"):
-        return 0, NO_ARRAYS
-    file, _, number = limit.lines[0][0].rpartition(":")
-    place = file, int(number)
-    sites = [site for site in prepared.execution.sites if site.space == "local"]
-    in_local = any((site.source_file, site.source_line) == place for site in sites)
-    if prepared.case.language is not Language.CUDA or not in_local:
-        return 0, NO_ARRAYS
-    return place[1], local_arrays_at(prepared.case, {place[1]})
 
 
 def _sizes_in_words(array: LocalArray, prepared: Prepared) -> str:

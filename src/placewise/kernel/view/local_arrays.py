@@ -65,20 +65,15 @@ def local_array(case: Case, name: str) -> LocalArray:
     another way than by its index, and where the declaration is not a plain one.
     """
     kernel = parse_kernel(case)
-    found = [n for n in _declared(kernel) if n.name == name]
-    if len(found) > 1:
-        raise UnsupportedError(
-            f"kernel '{case.kernel}' declares several arrays '{name}' of its threads' own",
-            where=case.filename,
-        )
-    if not found:
+    found = next((n for n in _declared(kernel) if n.name == name), None)
+    if found is None:
         raise UnsupportedError(
             f"kernel '{case.kernel}' has no array '{name}' of its threads' own",
             where=case.filename,
             hint=f"theirs: {', '.join(local_array_names(case)) or 'none'}",
         )
     try:
-        return _array(kernel, found[0])
+        return _array(kernel, found)
     except RefusedError as error:
         raise UnsupportedError(
             f"array '{name}' of each thread stays in local memory: {error.reason} "
@@ -105,8 +100,6 @@ def local_arrays_at(case: Case, lines: Collection[int]) -> LocalArraysAt:
     movable, refused = [], {}
     for one in declared:
         try:
-            if [n.name for n in declared].count(one.name) > 1:
-                raise RefusedError("several arrays have this name", one)
             movable.append(_array(kernel, one))
         except RefusedError as error:
             refused[one.name] = f"{error.reason} (line {error.line})"
@@ -131,6 +124,8 @@ def _array(kernel: ParsedKernel, declared: Node) -> LocalArray:
     """The array with what to edit; raises RefusedError where it cannot move."""
     if kernel.errors:
         raise RefusedError("the parser does not understand all of the file", declared)
+    if [n.name for n in _declared(kernel)].count(declared.name) > 1:
+        raise RefusedError("several arrays have this name", declared)
     statement, text = declared.parent, kernel.text
     block = statement.parent if statement is not None else None
     if statement is None or block is None or block.kind != "COMPOUND_STMT":

@@ -42,7 +42,7 @@ def with_shared_locals(
     fitting = [one for one in own.movable if not too_large(one, prepared)][:MOST]
     refused = {a.name: _why_too_large(a, prepared) for a in own.movable if too_large(a, prepared)}
     refused |= own.refused
-    if prepared.kernel.spills is not None and prepared.kernel.spills.store_bytes:
+    if prepared.kernel.spills_registers:
         # The accesses may be those of spilled registers, and the arrays in registers.
         refused = {}
 

@@ -243,9 +243,10 @@ class Levels:
         if self.constant_levels:
             lines = np.array([c[..., :n].sum(0) for c in constant])
         written = sum(int(c.written[0]) for c in self._counts)
-        dirtied = written + sum(int(shard.cache.dirty[0]) for shard in self._last)
         if any(shard.dirty.counted for shard in self._last):
             dirtied = sum(int(shard.dirty.dirtied[0]) for shard in self._last)
+        else:
+            dirtied = written + sum(int(shard.cache.dirty[0]) for shard in self._last)
         return Counts(
             accesses=rows["accesses"].copy(),
             sectors=rows["sectors"].copy(),
